@@ -1,0 +1,3 @@
+//! labelflow
+pub mod error;
+pub use error::{Error, ErrorKind, Result};
