@@ -1,0 +1,183 @@
+//! Where each feature of a space is found in an Arrow type, and the way from arrays to [`Rows`].
+//!
+//! Features come as one array, the *root*: a struct of columns, or one map, list or token list.
+//! A scalar field is a feature of its own name; the keys of a map, the tokens of a list and the
+//! entries of a vector are features of their own names, with the field's name before them
+//! (`title.rust`) when the root is a struct, so that two such columns stay apart.
+
+mod read;
+mod source;
+
+use super::{FeatureOptions, FeatureSpace, Rows, Space};
+use crate::error::{Error, Result};
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use source::{Shape, Source, Target, sources};
+
+/// The features of one space found in one Arrow type.
+///
+/// Columns are matched by name: order does not matter and columns the space does not know are
+/// ignored.
+#[derive(Debug, Clone)]
+pub struct Binding {
+    data_type: DataType,
+    leaves: Vec<Leaf>,
+    given_size: Option<Vec<usize>>,
+    has_open: bool,
+    max_features: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct Leaf {
+    path: Vec<usize>,
+    name: String,
+    target: Target,
+}
+
+impl Binding {
+    /// Fixes the columns of an empty space after `root`, then binds it.
+    ///
+    /// # Errors
+    ///
+    /// A column whose type cannot be a feature is named, as is a column that cannot be read as the
+    /// kind `options` force.
+    pub fn declare(
+        root: &ArrayRef,
+        options: &FeatureOptions,
+        space: &mut Space,
+    ) -> Result<Binding> {
+        if !space.features.declared {
+            let mut found = Vec::new();
+            sources(root.data_type(), options, &mut found, true)?;
+            declare_columns(&found, root, options, &mut space.features)?;
+        }
+        Binding::try_new(root.data_type(), options, &space.features)
+    }
+
+    /// Finds every feature of `space` in `data_type`.
+    ///
+    /// # Errors
+    ///
+    /// A feature of the space that is not there is named, as is one of a type that does not fit.
+    pub fn try_new(
+        data_type: &DataType,
+        options: &FeatureOptions,
+        space: &FeatureSpace,
+    ) -> Result<Binding> {
+        let mut found = Vec::new();
+        let given_size = sources(data_type, options, &mut found, false)?;
+        let mut leaves = Vec::new();
+        let mut seen = vec![false; space.dense_len()];
+        let mut columns_seen = 0;
+        let mut has_open = false;
+        for source in found {
+            let Some(target) = source.bind(space, options)? else { continue };
+            match &target {
+                Target::Dense(id) => mark(&mut seen, *id),
+                Target::DenseVector(ids) => ids.iter().for_each(|&id| mark(&mut seen, id)),
+                Target::Sparse { .. } | Target::Category(_) => columns_seen += 1,
+                Target::SparseVector(_) | Target::Map(_) | Target::Tokens(_) => has_open = true,
+            }
+            leaves.push(Leaf { path: source.path, name: source.name, target });
+        }
+        let columns =
+            space.sparse_column.iter().filter(|c| **c).count() + space.categories.len();
+        let missing = seen.iter().position(|s| !s);
+        if missing.is_some() || columns_seen < columns {
+            return Err(missing_feature(space, &leaves, missing));
+        }
+        let data_type = data_type.clone();
+        Ok(Binding { data_type, leaves, given_size, has_open, max_features: options.max_features })
+    }
+
+    /// The Arrow type this binding reads.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Reads `root` into `rows`, adding names that are new to `space`.
+    ///
+    /// # Nulls
+    ///
+    /// A NULL or NaN value is missing. A NULL map, vector or token list makes all its features
+    /// missing in that row.
+    ///
+    /// # Errors
+    ///
+    /// An infinite value, a negative count, a vector of another length: the column is named. More
+    /// features than `max_features`.
+    pub fn read_growing(
+        &self,
+        root: &ArrayRef,
+        space: &mut FeatureSpace,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        self.read_rows(root, read::Names::Grow(space, self.max_features), rows)
+    }
+
+    /// Reads `root` into `rows`; names that `space` does not know are left out.
+    pub fn read(&self, root: &ArrayRef, space: &FeatureSpace, rows: &mut Rows) -> Result<()> {
+        self.read_rows(root, read::Names::Known(space), rows)
+    }
+}
+
+fn mark(seen: &mut [bool], id: u32) {
+    if let Some(s) = seen.get_mut(id as usize) {
+        *s = true;
+    }
+}
+
+fn missing_feature(space: &FeatureSpace, leaves: &[Leaf], dense: Option<usize>) -> Error {
+    let has = |name: &str| leaves.iter().any(|l| l.name == name);
+    let name = match dense {
+        Some(id) => space.dense_name(id as u32).to_string(),
+        None => space
+            .features()
+            .into_iter()
+            .find(|f| f.column && space.dense.get(&f.name).is_none() && !has(&f.name))
+            .map_or_else(String::new, |f| f.name),
+    };
+    Error::data(format!(
+        "feature `{name}` of the model is missing in the input: add a column of that name"
+    ))
+}
+
+fn declare_columns(
+    found: &[Source],
+    root: &ArrayRef,
+    options: &FeatureOptions,
+    space: &mut FeatureSpace,
+) -> Result<()> {
+    let mut dense: Vec<(String, bool)> = Vec::new();
+    let mut categories: Vec<&str> = Vec::new();
+    for source in found {
+        match source.declared_kind(options)? {
+            None if source.shape == Shape::Vector => {
+                let width = read::vector_width(root, source)?;
+                dense.extend((0..width).map(|i| (format!("{}{i}", source.name), false)));
+            }
+            None => dense.push((source.name.clone(), true)),
+            Some(_) if source.shape.is_open() => {}
+            Some(super::FeatureKind::Category) => categories.push(&source.name),
+            Some(kind) => {
+                space.intern_sparse(&source.name, kind, true);
+            }
+        }
+    }
+    dense.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+    categories.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    space.dense = super::Vocabulary::try_from_names(dense.iter().map(|d| &d.0))
+        .map_err(|e| e.context("features"))?;
+    space.dense_column = dense.iter().map(|d| d.1).collect();
+    for name in categories {
+        space.add_category(name);
+    }
+    if found.is_empty() {
+        return Err(Error::data("there is no feature: name at least one feature column"));
+    }
+    space.declared = true;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

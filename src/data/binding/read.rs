@@ -1,0 +1,387 @@
+//! From arrays to rows.
+
+use super::super::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
+use super::{Binding, Leaf, Source, Target};
+use crate::error::{Error, Result};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, GenericListArray, MapArray, StringArray, make_array,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Float64Type};
+use std::sync::Arc;
+
+/// Rows that are turned from columns into rows at a time: small enough to stay in the cache.
+const BLOCK: usize = 64;
+/// The number of a name that is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Where names are looked up.
+pub(super) enum Names<'a> {
+    Known(&'a FeatureSpace),
+    Grow(&'a mut FeatureSpace, Option<usize>),
+}
+
+impl Names<'_> {
+    fn sparse(&mut self, name: &str, kind: FeatureKind) -> Result<u32> {
+        match self {
+            Names::Known(space) => Ok(space.sparse.get(name).unwrap_or(UNKNOWN)),
+            Names::Grow(space, max) => {
+                let id = space.intern_sparse(name, kind, false);
+                if max.is_some_and(|max| space.len() > max) {
+                    return Err(Error::limit(format!(
+                        "feature `{name}` is one more than max_features={} allows: raise it or use \
+                         fewer features",
+                        space.len() - 1
+                    )));
+                }
+                Ok(id)
+            }
+        }
+    }
+
+    fn value(&mut self, column: u32, value: &str) -> u32 {
+        match self {
+            Names::Known(space) => space.value_id(column, value).unwrap_or(MISSING_CATEGORY),
+            Names::Grow(space, _) => space.intern_value(column, value),
+        }
+    }
+
+    fn space(&self) -> &FeatureSpace {
+        match self {
+            Names::Known(space) => space,
+            Names::Grow(space, _) => space,
+        }
+    }
+}
+
+/// Sparse entries of one leaf, ready to be walked row by row.
+enum Entries {
+    Scalar { values: Float64Array, id: u32, kind: FeatureKind, name: String },
+    Lists { offsets: Vec<usize>, ids: Vec<u32>, values: Vec<f64>, present: Option<NullBuffer> },
+}
+
+impl Binding {
+    pub(super) fn read_rows(
+        &self,
+        root: &ArrayRef,
+        mut names: Names<'_>,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        if root.data_type() != &self.data_type {
+            return Err(Error::internal(format!(
+                "a batch of type {} came to a reader of {}",
+                root.data_type(),
+                self.data_type
+            )));
+        }
+        rows.len = root.len();
+        rows.dense_width = names.space().dense_len();
+        rows.category_width = names.space().category_len();
+        let mut dense: Vec<(u32, Float64Array, &str)> = Vec::new();
+        let mut sparse = Vec::new();
+        rows.categories.clear();
+        rows.categories.resize(rows.len * rows.category_width, MISSING_CATEGORY);
+        for leaf in &self.leaves {
+            let array = at_path(root, &leaf.path)?;
+            match &leaf.target {
+                Target::Dense(id) => dense.push((*id, numbers(&array)?, &leaf.name)),
+                Target::DenseVector(ids) => read_vector(&array, ids, leaf, &mut dense)?,
+                Target::Category(id) => read_category(&array, *id, &mut names, rows)?,
+                Target::Sparse { id, kind } => sparse.push(Entries::Scalar {
+                    values: numbers(&array)?,
+                    id: *id,
+                    kind: *kind,
+                    name: leaf.name.clone(),
+                }),
+                Target::Map(kind) => sparse.push(map_entries(&array, leaf, *kind, &mut names)?),
+                Target::Tokens(kind) => sparse.push(token_entries(&array, leaf, *kind, &mut names)?),
+                Target::SparseVector(kind) => {
+                    sparse.push(vector_entries(&array, leaf, *kind, &mut names)?);
+                }
+            }
+        }
+        transpose(&dense, rows)?;
+        self.push_sparse(&sparse, rows)?;
+        if let Some(path) = &self.given_size {
+            let sizes = numbers(&at_path(root, path)?)?;
+            rows.given_size.extend(sizes.iter().map(|s| s.map_or(0, |s| s.max(0.0) as u32)));
+        }
+        Ok(())
+    }
+
+    fn push_sparse(&self, sparse: &[Entries], rows: &mut Rows) -> Result<()> {
+        let absent = |e: &Entries| matches!(e, Entries::Lists { present: Some(p), .. } if p.null_count() > 0);
+        let track = self.has_open && sparse.iter().any(absent);
+        for row in 0..rows.len {
+            let mut present = false;
+            for entries in sparse {
+                match entries {
+                    Entries::Scalar { values, id, kind, name } => {
+                        let value = if values.is_null(row) { f64::NAN } else { values.value(row) };
+                        if let Some(value) = entry(value, *kind, name)? {
+                            rows.sparse.push(*id, value);
+                        }
+                    }
+                    Entries::Lists { offsets, ids, values, present: p } => {
+                        present |= p.as_ref().is_none_or(|p| p.is_valid(row));
+                        for i in offsets[row]..offsets[row + 1] {
+                            if ids[i] != UNKNOWN && values[i] != 0.0 {
+                                rows.sparse.push(ids[i], values[i]);
+                            }
+                        }
+                    }
+                }
+            }
+            rows.sparse.end_row();
+            if track {
+                rows.open_present.push(present);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value to store for a raw one; `None` for zero.
+fn entry(value: f64, kind: FeatureKind, name: &str) -> Result<Option<f64>> {
+    if value.is_nan() {
+        return Ok(Some(value));
+    }
+    if value.is_infinite() {
+        return Err(infinite(name));
+    }
+    if value == 0.0 {
+        return Ok(None);
+    }
+    match kind {
+        FeatureKind::Binary => Ok(Some(1.0)),
+        FeatureKind::Count if value < 0.0 => Err(Error::data(format!(
+            "feature `{name}` is a count and holds {value}: counts must not be negative"
+        ))),
+        _ => Ok(Some(value)),
+    }
+}
+
+fn infinite(name: &str) -> Error {
+    Error::data(format!(
+        "feature `{name}` holds an infinite value: make it NULL where it is unknown, or clip it"
+    ))
+}
+
+/// The array at `path` below `root`; rows whose struct is NULL are NULL.
+fn at_path(root: &ArrayRef, path: &[usize]) -> Result<ArrayRef> {
+    let mut array = Arc::clone(root);
+    for &i in path {
+        let parent = array
+            .as_struct_opt()
+            .ok_or_else(|| Error::internal("a feature path leads through no struct"))?;
+        let child = Arc::clone(parent.column(i));
+        array = match parent.nulls().filter(|n| n.null_count() > 0) {
+            None => child,
+            Some(nulls) => {
+                let nulls = NullBuffer::union(Some(nulls), child.nulls());
+                make_array(child.to_data().into_builder().nulls(nulls).build()?)
+            }
+        };
+    }
+    Ok(array)
+}
+
+fn numbers(array: &ArrayRef) -> Result<Float64Array> {
+    if let Some(values) = array.as_primitive_opt::<Float64Type>() {
+        return Ok(values.clone());
+    }
+    Ok(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
+}
+
+fn texts(array: &ArrayRef) -> Result<StringArray> {
+    if let Some(values) = array.as_string_opt::<i32>() {
+        return Ok(values.clone());
+    }
+    Ok(cast(array, &DataType::Utf8)?.as_string::<i32>().clone())
+}
+
+/// Any kind of list as a plain list of `item`.
+fn as_list(array: &ArrayRef, item: DataType) -> Result<GenericListArray<i64>> {
+    let wanted = DataType::LargeList(Arc::new(Field::new_list_field(item, true)));
+    Ok(cast(array, &wanted)?.as_list::<i64>().clone())
+}
+
+fn read_category(array: &ArrayRef, id: u32, names: &mut Names<'_>, rows: &mut Rows) -> Result<()> {
+    let values = texts(array)?;
+    let width = rows.category_width;
+    for (row, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            rows.categories[row * width + id as usize] = names.value(id, value);
+        }
+    }
+    Ok(())
+}
+
+/// The length of the first vector of `source` that is not NULL.
+pub(super) fn vector_width(root: &ArrayRef, source: &Source) -> Result<usize> {
+    let list = as_list(&at_path(root, &source.path)?, DataType::Float64)?;
+    (0..list.len()).find(|&r| list.is_valid(r)).map(|r| list.value_length(r) as usize).ok_or_else(
+        || Error::data("the list of numbers is NULL in every row of the first batch: its length is unknown"),
+    )
+}
+
+fn read_vector<'a>(
+    array: &ArrayRef,
+    ids: &[u32],
+    leaf: &'a Leaf,
+    dense: &mut Vec<(u32, Float64Array, &'a str)>,
+) -> Result<()> {
+    let list = as_list(array, DataType::Float64)?;
+    let values: &Float64Array = list.values().as_primitive();
+    let mut columns = vec![Vec::with_capacity(list.len()); ids.len()];
+    for row in 0..list.len() {
+        if list.is_null(row) {
+            columns.iter_mut().for_each(|c| c.push(f64::NAN));
+            continue;
+        }
+        let (start, len) = (list.value_offsets()[row] as usize, list.value_length(row) as usize);
+        if len != ids.len() {
+            return Err(Error::data(format!(
+                "row {row} has a vector of {len} numbers, expected {}: all rows need the same length",
+                ids.len()
+            )));
+        }
+        for (i, column) in columns.iter_mut().enumerate() {
+            let at = start + i;
+            column.push(if values.is_null(at) { f64::NAN } else { values.value(at) });
+        }
+    }
+    let arrays = ids.iter().zip(columns).map(|(&id, c)| (id, Float64Array::from(c), &*leaf.name));
+    dense.extend(arrays);
+    Ok(())
+}
+
+/// Columns to rows, a block of rows at a time.
+fn transpose(dense: &[(u32, Float64Array, &str)], rows: &mut Rows) -> Result<()> {
+    let width = rows.dense_width;
+    rows.dense.clear();
+    rows.dense.resize(rows.len * width, f64::NAN);
+    for (id, values, name) in dense {
+        if values.values().iter().fold(false, |bad, v| bad | v.is_infinite())
+            && values.iter().flatten().any(f64::is_infinite)
+        {
+            return Err(infinite(name));
+        }
+        let nan = values.values().iter().fold(false, |nan, v| nan | v.is_nan());
+        rows.dense_missing |= nan || values.null_count() > 0;
+        debug_assert!((*id as usize) < width);
+    }
+    for (block, out) in rows.dense.chunks_mut((BLOCK * width).max(1)).enumerate() {
+        let start = block * BLOCK;
+        let len = out.len() / width;
+        for (id, values, _) in dense {
+            let column = &values.values()[start..start + len];
+            for (slot, &value) in out[*id as usize..].iter_mut().step_by(width).zip(column) {
+                *slot = value;
+            }
+        }
+    }
+    for (id, values, _) in dense {
+        if let Some(nulls) = values.nulls().filter(|n| n.null_count() > 0) {
+            for row in (0..rows.len).filter(|&r| nulls.is_null(r)) {
+                rows.dense[row * width + *id as usize] = f64::NAN;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn map_entries(
+    array: &ArrayRef,
+    leaf: &Leaf,
+    kind: FeatureKind,
+    names: &mut Names<'_>,
+) -> Result<Entries> {
+    let map: &MapArray = array.as_map_opt().ok_or_else(|| Error::internal("no map array"))?;
+    let offsets: Vec<usize> = map.value_offsets().iter().map(|&o| o as usize).collect();
+    let keys = texts(map.keys())?;
+    let numbers = numbers(map.values())?;
+    let mut key = Key::new(&leaf.name);
+    let mut ids = Vec::with_capacity(keys.len());
+    let mut values = Vec::with_capacity(keys.len());
+    for i in 0..keys.len() {
+        let name = key.of(keys.value(i));
+        let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
+        values.push(entry(value, kind, name)?.unwrap_or(0.0));
+        ids.push(names.sparse(name, kind)?);
+    }
+    Ok(Entries::Lists { offsets, ids, values, present: map.nulls().cloned() })
+}
+
+fn token_entries(
+    array: &ArrayRef,
+    leaf: &Leaf,
+    kind: FeatureKind,
+    names: &mut Names<'_>,
+) -> Result<Entries> {
+    let list = as_list(array, DataType::Utf8)?;
+    let offsets: Vec<usize> = list.value_offsets().iter().map(|&o| o as usize).collect();
+    let tokens: &StringArray = list.values().as_string();
+    let mut key = Key::new(&leaf.name);
+    let mut ids = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        ids.push(match token {
+            Some(token) => names.sparse(key.of(token), kind)?,
+            None => UNKNOWN,
+        });
+    }
+    let mut values = vec![1.0; ids.len()];
+    if kind == FeatureKind::Binary {
+        // A token that stands several times in a row is present once.
+        for w in offsets.windows(2) {
+            for i in w[0]..w[1] {
+                if ids[w[0]..i].contains(&ids[i]) {
+                    values[i] = 0.0;
+                }
+            }
+        }
+    }
+    Ok(Entries::Lists { offsets, ids, values, present: list.nulls().cloned() })
+}
+
+fn vector_entries(
+    array: &ArrayRef,
+    leaf: &Leaf,
+    kind: FeatureKind,
+    names: &mut Names<'_>,
+) -> Result<Entries> {
+    let list = as_list(array, DataType::Float64)?;
+    let offsets: Vec<usize> = list.value_offsets().iter().map(|&o| o as usize).collect();
+    let numbers: &Float64Array = list.values().as_primitive();
+    let mut key = Key::new(&leaf.name);
+    let mut ids = vec![UNKNOWN; numbers.len()];
+    let mut values = vec![0.0; numbers.len()];
+    for w in offsets.windows(2) {
+        for (position, i) in (w[0]..w[1]).enumerate() {
+            let name = key.of(&position.to_string());
+            let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
+            values[i] = entry(value, kind, name)?.unwrap_or(0.0);
+            ids[i] = names.sparse(name, kind)?;
+        }
+    }
+    Ok(Entries::Lists { offsets, ids, values, present: list.nulls().cloned() })
+}
+
+/// Prefix and name in one buffer, reused from name to name.
+struct Key {
+    buffer: String,
+    prefix: usize,
+}
+
+impl Key {
+    fn new(prefix: &str) -> Self {
+        Key { buffer: prefix.to_string(), prefix: prefix.len() }
+    }
+
+    fn of(&mut self, name: &str) -> &str {
+        self.buffer.truncate(self.prefix);
+        self.buffer.push_str(name);
+        &self.buffer
+    }
+}

@@ -1,0 +1,145 @@
+use super::*;
+use crate::data::{FeatureKind, MISSING_CATEGORY};
+use arrow::array::{
+    Array, BooleanArray, Float64Array, Int32Array, ListBuilder, MapBuilder, StringArray,
+    StringBuilder, StructArray,
+};
+use arrow::array::{Float64Builder, Int64Array};
+use arrow::datatypes::Field;
+use std::sync::Arc;
+
+fn columns(columns: Vec<(&str, ArrayRef)>) -> ArrayRef {
+    Arc::new(StructArray::from(
+        columns
+            .into_iter()
+            .map(|(n, a)| (Arc::new(Field::new(n, a.data_type().clone(), true)), a))
+            .collect::<Vec<_>>(),
+    ))
+}
+
+fn learn(root: &ArrayRef, options: &FeatureOptions) -> Result<(Space, Rows)> {
+    let mut space = Space::default();
+    let binding = Binding::declare(root, options, &mut space)?;
+    let mut rows = Rows::default();
+    binding.read_growing(root, &mut space.features, &mut rows)?;
+    Ok((space, rows))
+}
+
+#[test]
+fn mixed_columns_go_to_their_families() {
+    let root = columns(vec![
+        ("b", Arc::new(Float64Array::from(vec![Some(1.5), None])) as ArrayRef),
+        ("a", Arc::new(Int32Array::from(vec![3, 4]))),
+        ("flag", Arc::new(BooleanArray::from(vec![Some(true), None]))),
+        ("city", Arc::new(StringArray::from(vec![Some("rome"), None]))),
+    ]);
+    let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
+    assert_eq!(space.features.dense_name(0), "a");
+    assert_eq!(rows.dense_row(0), [3.0, 1.5]);
+    assert_eq!(rows.dense_row(1)[0], 4.0);
+    assert!(rows.dense_row(1)[1].is_nan() && rows.dense_missing);
+    assert_eq!(rows.sparse.row(0), (&[0][..], &[1.0][..]));
+    assert!(rows.sparse.row(1).1[0].is_nan());
+    assert_eq!(rows.category_row(0), [0]);
+    assert_eq!(rows.category_row(1), [MISSING_CATEGORY]);
+    assert_eq!(space.features.value(0), Some(("city", "rome")));
+}
+
+#[test]
+fn columns_are_matched_by_name_and_missing_ones_are_named() {
+    let one = columns(vec![
+        ("x", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef),
+        ("y", Arc::new(Float64Array::from(vec![2.0]))),
+    ]);
+    let (space, _) = learn(&one, &FeatureOptions::default()).unwrap();
+    let other = columns(vec![
+        ("y", Arc::new(Int64Array::from(vec![20])) as ArrayRef),
+        ("extra", Arc::new(StringArray::from(vec!["?"]))),
+        ("x", Arc::new(Float64Array::from(vec![10.0]))),
+    ]);
+    let options = FeatureOptions::default();
+    let binding = Binding::try_new(other.data_type(), &options, &space.features).unwrap();
+    let mut rows = Rows::default();
+    binding.read(&other, &space.features, &mut rows).unwrap();
+    assert_eq!(rows.dense_row(0), [10.0, 20.0]);
+    let short = columns(vec![("x", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]);
+    let error = Binding::try_new(short.data_type(), &options, &space.features).unwrap_err();
+    assert!(error.to_string().contains("feature `y` of the model is missing"), "{error}");
+}
+
+#[test]
+fn tokens_count_and_null_lists_are_absent() {
+    let mut b = ListBuilder::new(StringBuilder::new());
+    b.append_value([Some("go"), Some("rust"), Some("go")]);
+    b.append_null();
+    let root: ArrayRef = Arc::new(b.finish());
+    let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
+    assert_eq!(space.features.sparse_kind(0), FeatureKind::Count);
+    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[2.0, 1.0][..]));
+    assert!(rows.has_open(0) && !rows.has_open(1));
+    let binary = FeatureOptions { force: Some(FeatureKind::Binary), ..Default::default() };
+    let (_, rows) = learn(&root, &binary).unwrap();
+    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[1.0, 1.0][..]));
+}
+
+#[test]
+fn maps_stay_sparse_and_unknown_keys_are_left_out() {
+    let mut b = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
+    b.keys().append_value("w1");
+    b.values().append_value(2.0);
+    b.keys().append_value("w0");
+    b.values().append_value(0.0);
+    b.append(true).unwrap();
+    let root: ArrayRef = Arc::new(b.finish());
+    let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
+    assert_eq!(rows.sparse.row(0), (&[0][..], &[2.0][..]));
+    let mut b = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
+    b.keys().append_value("new");
+    b.values().append_value(1.0);
+    b.append(true).unwrap();
+    let new: ArrayRef = Arc::new(b.finish());
+    let options = FeatureOptions::default();
+    let binding = Binding::try_new(new.data_type(), &options, &space.features).unwrap();
+    let mut rows = Rows::default();
+    binding.read(&new, &space.features, &mut rows).unwrap();
+    assert_eq!(rows.sparse.entries(), 0);
+}
+
+#[test]
+fn vectors_are_dense_and_keep_their_length() {
+    let list = |rows: Vec<Vec<f64>>| -> ArrayRef {
+        let mut b = ListBuilder::new(Float64Builder::new());
+        rows.into_iter().for_each(|r| b.append_value(r.into_iter().map(Some)));
+        Arc::new(b.finish())
+    };
+    let good = list(vec![vec![1.0, 2.0], vec![3.0, 4.0]]);
+    let (space, rows) = learn(&good, &FeatureOptions::default()).unwrap();
+    assert_eq!(space.features.dense_len(), 2);
+    assert_eq!(rows.dense_row(1), [3.0, 4.0]);
+    let error = learn(&list(vec![vec![1.0, 2.0], vec![3.0]]), &FeatureOptions::default());
+    assert!(error.unwrap_err().to_string().contains("row 1 has a vector of 1 numbers"));
+}
+
+#[test]
+fn infinity_and_unusable_types_name_the_column() {
+    let root = columns(vec![("x", Arc::new(Float64Array::from(vec![f64::INFINITY])) as ArrayRef)]);
+    let error = learn(&root, &FeatureOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("feature `x` holds an infinite value"), "{error}");
+    let dates: ArrayRef = Arc::new(arrow::array::Date32Array::from(vec![1]));
+    let error = learn(&columns(vec![("day", dates)]), &FeatureOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("column `day` has type Date32"), "{error}");
+}
+
+#[test]
+fn prefixes_keep_two_token_columns_apart() {
+    let tokens = || -> ArrayRef {
+        let mut b = ListBuilder::new(StringBuilder::new());
+        b.append_value([Some("rust")]);
+        Arc::new(b.finish())
+    };
+    let root = columns(vec![("title", tokens()), ("body", tokens())]);
+    let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
+    assert_eq!(space.features.sparse_len(), 2);
+    assert_eq!(space.features.sparse_name(0), "title.rust");
+    assert_eq!(rows.sparse.row(0).0, [0, 1]);
+}

@@ -1,0 +1,241 @@
+//! Feature spaces: which features there are, of which kind, and how they are numbered.
+
+use super::Vocabulary;
+use crate::error::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// How the values of a feature are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeatureKind {
+    /// A real number.
+    Numeric,
+    /// Present or absent.
+    Binary,
+    /// How often something occurred; zero or more.
+    Count,
+    /// One of several values without order.
+    Category,
+}
+
+impl FeatureKind {
+    /// The name in model rows and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            FeatureKind::Numeric => "numeric",
+            FeatureKind::Binary => "binary",
+            FeatureKind::Count => "count",
+            FeatureKind::Category => "category",
+        }
+    }
+}
+
+impl fmt::Display for FeatureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FeatureKind {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        [FeatureKind::Numeric, FeatureKind::Binary, FeatureKind::Count, FeatureKind::Category]
+            .into_iter()
+            .find(|k| k.name() == s)
+            .ok_or_else(|| Error::corrupt(format!("`{s}` is no kind of feature")))
+    }
+}
+
+/// One feature as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feature {
+    /// Its name.
+    pub name: String,
+    /// How its values are read.
+    pub kind: FeatureKind,
+    /// Whether it is a column that must be there (as against a map key, a token or a list entry).
+    pub column: bool,
+}
+
+/// What an algorithm wants of its features beyond what their types say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeatureOptions {
+    /// Read every feature that allows it as this kind.
+    pub force: Option<FeatureKind>,
+    /// A column that holds the size of the set to predict and is no feature.
+    pub given_size: Option<String>,
+    /// The most features that may appear; `None` is no bound.
+    pub max_features: Option<usize>,
+    /// The most labels that may appear; `None` is no bound.
+    pub max_labels: Option<usize>,
+}
+
+/// The features of a model in three families, each with its own numbers.
+///
+/// - *dense*: numeric columns and entries of numeric lists; a fixed set, numbered in name order;
+/// - *sparse*: flags, map keys and tokens; an open set, since new keys may appear at any row;
+/// - *categories*: text columns; a fixed set of columns with open sets of values.
+///
+/// # Cost
+///
+/// Memory follows the number of names, not the number of rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeatureSpace {
+    pub(crate) declared: bool,
+    pub(crate) dense: Vocabulary,
+    /// For each dense feature, whether it is a column of its own (else an entry of a list).
+    pub(crate) dense_column: Vec<bool>,
+    pub(crate) sparse: Vocabulary,
+    pub(crate) sparse_kind: Vec<FeatureKind>,
+    pub(crate) sparse_column: Vec<bool>,
+    pub(crate) categories: Vocabulary,
+    pub(crate) values: Vec<Vocabulary>,
+    /// For each category column and value there, its number among all values.
+    pub(crate) value_ids: Vec<Vec<u32>>,
+    /// For each value number, its category column and its number there.
+    pub(crate) value_owner: Vec<(u32, u32)>,
+}
+
+impl FeatureSpace {
+    /// How many dense features there are.
+    pub fn dense_len(&self) -> usize {
+        self.dense.len()
+    }
+
+    /// How many sparse features there are.
+    pub fn sparse_len(&self) -> usize {
+        self.sparse.len()
+    }
+
+    /// How many category columns there are.
+    pub fn category_len(&self) -> usize {
+        self.categories.len()
+    }
+
+    /// How many category values there are over all columns.
+    pub fn value_len(&self) -> usize {
+        self.value_owner.len()
+    }
+
+    /// How many features there are (a category column is one).
+    pub fn len(&self) -> usize {
+        self.dense.len() + self.sparse.len() + self.categories.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The name of dense feature `id`.
+    pub fn dense_name(&self, id: u32) -> &str {
+        self.dense.name(id)
+    }
+
+    /// The name of sparse feature `id`.
+    pub fn sparse_name(&self, id: u32) -> &str {
+        self.sparse.name(id)
+    }
+
+    /// The kind of sparse feature `id`.
+    pub fn sparse_kind(&self, id: u32) -> FeatureKind {
+        self.sparse_kind.get(id as usize).copied().unwrap_or(FeatureKind::Count)
+    }
+
+    /// Whether sparse feature `id` is a column that every row has.
+    pub fn sparse_is_column(&self, id: u32) -> bool {
+        self.sparse_column.get(id as usize).copied().unwrap_or(false)
+    }
+
+    /// The category column and the text of value number `id`.
+    pub fn value(&self, id: u32) -> Option<(&str, &str)> {
+        let &(column, local) = self.value_owner.get(id as usize)?;
+        Some((self.categories.name(column), self.values.get(column as usize)?.name(local)))
+    }
+
+    /// The category column that value number `id` belongs to.
+    pub fn value_category(&self, id: u32) -> Option<u32> {
+        self.value_owner.get(id as usize).map(|o| o.0)
+    }
+
+    /// The numbers of the values of category column `column`.
+    pub fn values_of(&self, column: u32) -> &[u32] {
+        self.value_ids.get(column as usize).map_or(&[], |v| v)
+    }
+
+    /// All features in name order.
+    pub fn features(&self) -> Vec<Feature> {
+        let dense = self.dense.names().zip(&self.dense_column).map(|(name, &column)| Feature {
+            name: name.to_string(),
+            kind: FeatureKind::Numeric,
+            column,
+        });
+        let sparse = self.sparse.names().zip(&self.sparse_kind).zip(&self.sparse_column).map(
+            |((name, &kind), &column)| Feature { name: name.to_string(), kind, column },
+        );
+        let categories = self.categories.names().map(|name| Feature {
+            name: name.to_string(),
+            kind: FeatureKind::Category,
+            column: true,
+        });
+        let mut all: Vec<Feature> = dense.chain(sparse).chain(categories).collect();
+        all.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        all
+    }
+
+    /// The features that are the same in every batch, in name order.
+    pub(crate) fn fixed(&self) -> Vec<Feature> {
+        let mut all = self.features();
+        all.retain(|f| f.column || self.dense.get(&f.name).is_some());
+        all
+    }
+
+    /// The number of the sparse feature `name`, added when new.
+    pub(crate) fn intern_sparse(&mut self, name: &str, kind: FeatureKind, column: bool) -> u32 {
+        let id = self.sparse.intern(name);
+        if id as usize == self.sparse_kind.len() {
+            self.sparse_kind.push(kind);
+            self.sparse_column.push(column);
+        }
+        id
+    }
+
+    /// The number of `value` of category column `column`, added when new.
+    pub(crate) fn intern_value(&mut self, column: u32, value: &str) -> u32 {
+        let c = column as usize;
+        let local = self.values[c].intern(value);
+        if local as usize == self.value_ids[c].len() {
+            self.value_ids[c].push(self.value_owner.len() as u32);
+            self.value_owner.push((column, local));
+        }
+        self.value_ids[c][local as usize]
+    }
+
+    /// The number of `value` of category column `column`, if it is known.
+    pub(crate) fn value_id(&self, column: u32, value: &str) -> Option<u32> {
+        let local = self.values.get(column as usize)?.get(value)?;
+        self.value_ids.get(column as usize)?.get(local as usize).copied()
+    }
+
+    /// Adds category column `name`.
+    pub(crate) fn add_category(&mut self, name: &str) -> u32 {
+        let id = self.categories.intern(name);
+        if id as usize == self.values.len() {
+            self.values.push(Vocabulary::default());
+            self.value_ids.push(Vec::new());
+        }
+        id
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        self.dense.heap_size()
+            + self.dense_column.capacity()
+            + self.sparse.heap_size()
+            + self.sparse_kind.capacity() * 2
+            + self.categories.heap_size()
+            + self.values.iter().map(Vocabulary::heap_size).sum::<usize>()
+            + self.value_owner.capacity() * 12
+    }
+}

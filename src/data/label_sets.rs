@@ -1,0 +1,81 @@
+//! A column of label sets in compressed form.
+
+/// The label sets of consecutive rows: ids of all rows in one vector, rows by offsets.
+///
+/// Within a row ids are distinct and ascending.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::data::LabelSets;
+///
+/// let mut sets = LabelSets::default();
+/// sets.push([2, 0, 2]);
+/// sets.push([]);
+/// assert_eq!(sets.row(0), [0, 2]);
+/// assert_eq!(sets.row(1), []);
+/// assert_eq!(sets.len(), 2);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelSets {
+    offsets: Vec<u32>,
+    ids: Vec<u32>,
+}
+
+impl Default for LabelSets {
+    fn default() -> Self {
+        LabelSets { offsets: vec![0], ids: Vec::new() }
+    }
+}
+
+impl LabelSets {
+    /// Adds a row; duplicates count once.
+    pub fn push(&mut self, ids: impl IntoIterator<Item = u32>) {
+        let start = self.ids.len();
+        self.ids.extend(ids);
+        let row = &mut self.ids[start..];
+        if !row.is_sorted_by(|a, b| a < b) {
+            row.sort_unstable();
+            let mut kept = start;
+            for i in start..self.ids.len() {
+                if kept == start || self.ids[kept - 1] != self.ids[i] {
+                    self.ids[kept] = self.ids[i];
+                    kept += 1;
+                }
+            }
+            self.ids.truncate(kept);
+        }
+        self.offsets.push(self.ids.len() as u32);
+    }
+
+    /// The ids of row `row`.
+    pub fn row(&self, row: usize) -> &[u32] {
+        &self.ids[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.offsets.windows(2).map(|w| &self.ids[w[0] as usize..w[1] as usize])
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids of all rows, one row after the other.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Forgets all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.ids.clear();
+        self.offsets.truncate(1);
+    }
+}

@@ -1,0 +1,192 @@
+//! Label columns: from Arrow arrays to label sets.
+
+use super::LabelSets;
+use crate::error::{Error, Result};
+use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, OffsetSizeTrait};
+use arrow::array::{GenericListArray, StringArray, StringViewArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field};
+use std::sync::Arc;
+
+/// Reads label columns; names are turned into ids by the caller's closure.
+///
+/// # Nulls
+///
+/// A NULL list is an unlabelled row: it gets no set and is left out of the row numbers returned.
+/// An empty list is a row observed to have no labels. A NULL inside a list is an error.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct LabelReader;
+
+impl LabelReader {
+    /// Whether a column of `data_type` can hold label sets.
+    pub fn accepts(data_type: &DataType) -> bool {
+        match data_type {
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _) => is_label(item.data_type()),
+            DataType::Dictionary(_, value) => LabelReader::accepts(value),
+            DataType::Null => true,
+            _ => false,
+        }
+    }
+
+    /// Appends the set of every labelled row of `column` to `sets`.
+    ///
+    /// Returns the numbers of the labelled rows, or `None` when all are. `id_of` gives the id of a
+    /// name, or `None` to leave the label out.
+    ///
+    /// # Errors
+    ///
+    /// A column of another type, or a NULL inside a list, which names the row.
+    pub fn read(
+        column: &ArrayRef,
+        sets: &mut LabelSets,
+        mut id_of: impl FnMut(&str) -> Result<Option<u32>>,
+    ) -> Result<Option<Vec<u32>>> {
+        if column.data_type() == &DataType::Null {
+            return Ok(Some(Vec::new()));
+        }
+        if !LabelReader::accepts(column.data_type()) {
+            return Err(Error::data(format!(
+                "labels must be a list of texts or integers, not {}",
+                column.data_type()
+            )));
+        }
+        match column.data_type() {
+            DataType::List(item) if is_plain_text(item.data_type()) => {
+                read_list(column.as_list::<i32>(), sets, &mut id_of)
+            }
+            DataType::LargeList(item) if is_plain_text(item.data_type()) => {
+                read_list(column.as_list::<i64>(), sets, &mut id_of)
+            }
+            DataType::LargeList(_) | DataType::LargeListView(_) => {
+                let plain: ArrayRef = Arc::new(
+                    cast(column, &DataType::LargeList(text_item()))?.as_list::<i64>().clone(),
+                );
+                let list: &LargeListArray = plain.as_list();
+                read_list(list, sets, &mut id_of)
+            }
+            _ => {
+                let plain = cast(column, &DataType::List(text_item()))?;
+                let list: &ListArray = plain.as_list();
+                read_list(list, sets, &mut id_of)
+            }
+        }
+    }
+}
+
+fn text_item() -> Arc<Field> {
+    Arc::new(Field::new_list_field(DataType::Utf8, true))
+}
+
+fn is_plain_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::Utf8View)
+}
+
+fn is_label(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => true,
+        DataType::Dictionary(_, value) => is_label(value),
+        other => other.is_integer(),
+    }
+}
+
+fn read_list<O: OffsetSizeTrait>(
+    list: &GenericListArray<O>,
+    sets: &mut LabelSets,
+    id_of: &mut impl FnMut(&str) -> Result<Option<u32>>,
+) -> Result<Option<Vec<u32>>> {
+    let values = list.values();
+    match values.data_type() {
+        DataType::Utf8 => {
+            let values: &StringArray = values.as_string();
+            read_rows(list, values, |i| values.value(i), sets, id_of)
+        }
+        DataType::Utf8View => {
+            let values: &StringViewArray = values.as_string_view();
+            read_rows(list, values, |i| values.value(i), sets, id_of)
+        }
+        other => Err(Error::internal(format!("label items of type {other} were not cast"))),
+    }
+}
+
+fn read_rows<'a, O: OffsetSizeTrait>(
+    list: &GenericListArray<O>,
+    values: &dyn Array,
+    value: impl Fn(usize) -> &'a str,
+    sets: &mut LabelSets,
+    id_of: &mut impl FnMut(&str) -> Result<Option<u32>>,
+) -> Result<Option<Vec<u32>>> {
+    let offsets = list.value_offsets();
+    let mut labelled = (list.null_count() > 0).then(Vec::new);
+    let mut ids = Vec::new();
+    for row in 0..list.len() {
+        if let Some(labelled) = &mut labelled {
+            if list.is_null(row) {
+                continue;
+            }
+            labelled.push(row as u32);
+        }
+        ids.clear();
+        for i in offsets[row].as_usize()..offsets[row + 1].as_usize() {
+            if values.is_null(i) {
+                return Err(Error::data(format!(
+                    "the label list of row {row} holds a NULL: remove it, or make the whole list \
+                     NULL when the row is unlabelled"
+                )));
+            }
+            ids.extend(id_of(value(i))?);
+        }
+        sets.push(ids.iter().copied());
+    }
+    Ok(labelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Vocabulary;
+    use arrow::array::{ListBuilder, StringBuilder};
+
+    fn read(column: ArrayRef) -> Result<(Vec<Vec<String>>, Option<Vec<u32>>)> {
+        let mut v = Vocabulary::default();
+        let mut sets = LabelSets::default();
+        let labelled = LabelReader::read(&column, &mut sets, |n| Ok(Some(v.intern(n))))?;
+        let named =
+            sets.iter().map(|s| s.iter().map(|&i| v.name(i).to_string()).collect()).collect();
+        Ok((named, labelled))
+    }
+
+    #[test]
+    fn null_is_unlabelled_and_empty_is_not() {
+        let mut b = ListBuilder::new(StringBuilder::new());
+        b.append_value([Some("a"), Some("b"), Some("a")]);
+        b.append_null();
+        b.append_value(Vec::<Option<&str>>::new());
+        let (sets, labelled) = read(Arc::new(b.finish())).unwrap();
+        assert_eq!(sets, [vec!["a", "b"], vec![]]);
+        assert_eq!(labelled, Some(vec![0, 2]));
+    }
+
+    #[test]
+    fn a_null_inside_a_list_names_the_row() {
+        let mut b = ListBuilder::new(StringBuilder::new());
+        b.append_value([Some("a")]);
+        b.append_value([Some("a"), None]);
+        let error = read(Arc::new(b.finish())).unwrap_err();
+        assert!(error.to_string().contains("row 1 holds a NULL"), "{error}");
+    }
+
+    #[test]
+    fn integers_become_names() {
+        let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>([
+            Some(vec![Some(7), Some(3)]),
+            Some(vec![]),
+        ]);
+        let (sets, labelled) = read(Arc::new(list)).unwrap();
+        assert_eq!(sets, [vec!["7", "3"], vec![]]);
+        assert_eq!(labelled, None);
+    }
+}

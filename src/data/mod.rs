@@ -1,0 +1,24 @@
+//! What the columns mean: labels, features, and rows in the numbering of a model.
+//!
+//! Arrow arrays come in; [`Rows`] go out. A [`Space`] numbers labels and features in the order in
+//! which they were met, a [`Binding`] finds each feature of a space in an Arrow type, and reading a
+//! batch through a binding gives rows whose entries are plain numbers.
+
+mod binding;
+mod discretise;
+mod features;
+pub mod generate;
+mod label_sets;
+mod labels;
+mod rows;
+mod space;
+mod vocabulary;
+
+pub use binding::Binding;
+pub use discretise::Discretiser;
+pub use features::{Feature, FeatureKind, FeatureOptions, FeatureSpace};
+pub use label_sets::LabelSets;
+pub use labels::LabelReader;
+pub use rows::{Csr, MISSING_CATEGORY, Rows};
+pub use space::{Remap, Space};
+pub use vocabulary::Vocabulary;

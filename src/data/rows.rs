@@ -1,0 +1,134 @@
+//! Rows as plain numbers, in the numbering of one space.
+
+use super::LabelSets;
+
+/// The category value of a row that has none.
+pub const MISSING_CATEGORY: u32 = u32::MAX;
+
+/// Sparse rows: numbers and values of the entries that are not zero, row by row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Csr {
+    offsets: Vec<u32>,
+    ids: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Default for Csr {
+    fn default() -> Self {
+        Csr { offsets: vec![0], ids: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl Csr {
+    /// Adds an entry to the open row.
+    pub fn push(&mut self, id: u32, value: f64) {
+        self.ids.push(id);
+        self.values.push(value);
+    }
+
+    /// Closes the open row: entries in ascending order, values of equal numbers added.
+    pub fn end_row(&mut self) {
+        let start = self.offsets[self.offsets.len() - 1] as usize;
+        if !self.ids[start..].is_sorted_by(|a, b| a < b) {
+            let mut entries: Vec<(u32, f64)> =
+                self.ids[start..].iter().copied().zip(self.values[start..].iter().copied()).collect();
+            entries.sort_by_key(|e| e.0);
+            self.ids.truncate(start);
+            self.values.truncate(start);
+            for (id, value) in entries {
+                if self.ids.len() > start && self.ids.last() == Some(&id) {
+                    let last = self.values.len() - 1;
+                    self.values[last] += value;
+                } else {
+                    self.push(id, value);
+                }
+            }
+        }
+        self.offsets.push(self.ids.len() as u32);
+    }
+
+    /// The numbers and values of row `row`.
+    pub fn row(&self, row: usize) -> (&[u32], &[f64]) {
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        (&self.ids[range.clone()], &self.values[range])
+    }
+
+    /// How many rows are closed.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many entries there are in all rows.
+    pub fn entries(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn clear(&mut self) {
+        self.offsets.truncate(1);
+        self.ids.clear();
+        self.values.clear();
+    }
+}
+
+/// Consecutive rows, their features and (when learning) their labels.
+///
+/// Buffers are reused from batch to batch: [`Rows::clear`] keeps their memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rows {
+    /// How many rows there are.
+    pub len: usize,
+    /// Dense features, row by row; `NaN` is missing.
+    pub dense: Vec<f64>,
+    /// How many dense features a row has.
+    pub dense_width: usize,
+    /// Whether any dense value is missing.
+    pub dense_missing: bool,
+    /// Sparse features; a `NaN` value is missing, an absent entry is zero.
+    pub sparse: Csr,
+    /// For each row, whether its map or tokens are there at all; empty when all are.
+    pub open_present: Vec<bool>,
+    /// Category values, row by row; [`MISSING_CATEGORY`] is missing.
+    pub categories: Vec<u32>,
+    /// How many category columns a row has.
+    pub category_width: usize,
+    /// The label sets, one per row when learning, none when scoring.
+    pub labels: LabelSets,
+    /// The sizes to predict when they are given; empty otherwise.
+    pub given_size: Vec<u32>,
+}
+
+impl Rows {
+    /// The dense features of row `row`.
+    pub fn dense_row(&self, row: usize) -> &[f64] {
+        &self.dense[row * self.dense_width..(row + 1) * self.dense_width]
+    }
+
+    /// The category values of row `row`.
+    pub fn category_row(&self, row: usize) -> &[u32] {
+        &self.categories[row * self.category_width..(row + 1) * self.category_width]
+    }
+
+    /// Whether the map or tokens of row `row` are there.
+    pub fn has_open(&self, row: usize) -> bool {
+        self.open_present.get(row).copied().unwrap_or(true)
+    }
+
+    /// Forgets all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        self.dense.clear();
+        self.dense_width = 0;
+        self.dense_missing = false;
+        self.sparse.clear();
+        self.open_present.clear();
+        self.categories.clear();
+        self.category_width = 0;
+        self.labels.clear();
+        self.given_size.clear();
+    }
+}

@@ -1,0 +1,141 @@
+//! The numbering of one model: its labels and its features.
+
+use super::{FeatureSpace, Vocabulary};
+use crate::error::{Error, Result};
+
+/// Labels and features of one model, numbered in the order in which they were met.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Space {
+    /// The labels.
+    pub labels: Vocabulary,
+    /// The features.
+    pub features: FeatureSpace,
+}
+
+/// New numbers for old ones, family by family; dense features and category columns are always in
+/// name order and keep their numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remap {
+    /// For each label.
+    pub labels: Vec<u32>,
+    /// For each sparse feature.
+    pub sparse: Vec<u32>,
+    /// For each category value.
+    pub values: Vec<u32>,
+}
+
+impl Remap {
+    /// Whether every number stays what it is.
+    pub fn is_identity(&self) -> bool {
+        let same = |v: &[u32]| v.iter().enumerate().all(|(i, &n)| i as u32 == n);
+        same(&self.labels) && same(&self.sparse) && same(&self.values)
+    }
+}
+
+impl Space {
+    /// Adds what `other` has and this has not; returns the numbers here of the things there.
+    ///
+    /// # Errors
+    ///
+    /// Spaces with different columns do not fit together; the first difference is named and this
+    /// space stays as it was.
+    pub fn absorb(&mut self, other: &Space) -> Result<Remap> {
+        self.check_columns(other)?;
+        let labels = self.labels.absorb(&other.labels);
+        let (mine, theirs) = (&mut self.features, &other.features);
+        if !mine.declared && theirs.declared {
+            mine.declared = true;
+            mine.dense = theirs.dense.clone();
+            mine.dense_column = theirs.dense_column.clone();
+            for name in theirs.categories.names() {
+                mine.add_category(name);
+            }
+        }
+        let sparse = (0..theirs.sparse_len() as u32)
+            .map(|id| {
+                let (kind, column) = (theirs.sparse_kind(id), theirs.sparse_is_column(id));
+                mine.intern_sparse(theirs.sparse_name(id), kind, column)
+            })
+            .collect();
+        let values = theirs
+            .value_owner
+            .iter()
+            .map(|&(column, local)| {
+                mine.intern_value(column, theirs.values[column as usize].name(local))
+            })
+            .collect();
+        Ok(Remap { labels, sparse, values })
+    }
+
+    fn check_columns(&self, other: &Space) -> Result<()> {
+        let (mine, theirs) = (&self.features, &other.features);
+        if !mine.declared || !theirs.declared {
+            return Ok(());
+        }
+        let (mut a, mut b) = (mine.fixed().into_iter(), theirs.fixed().into_iter());
+        loop {
+            let (a, b) = (a.next(), b.next());
+            let name = match (&a, &b) {
+                (None, None) => return self.check_kinds(other),
+                (Some(a), Some(b)) if a == b => continue,
+                (Some(a), Some(b)) if a.name <= b.name => &a.name,
+                (_, Some(f)) | (Some(f), None) => &f.name,
+            };
+            return Err(Error::incompatible(format!(
+                "the models have different features: `{name}` is not the same column in both; \
+                 train them on the same columns"
+            )));
+        }
+    }
+
+    fn check_kinds(&self, other: &Space) -> Result<()> {
+        let (mine, theirs) = (&self.features, &other.features);
+        for (id, name) in theirs.sparse.names().enumerate() {
+            let Some(here) = mine.sparse.get(name) else { continue };
+            let (a, b) = (mine.sparse_kind(here), theirs.sparse_kind(id as u32));
+            if a != b {
+                return Err(Error::incompatible(format!(
+                    "feature `{name}` is {a} in one model and {b} in the other: give it one type"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same space with every family in name order, and the new numbers.
+    pub fn sorted(&self) -> (Space, Remap) {
+        let (labels, label_map) = self.labels.sorted();
+        let old = &self.features;
+        let (sparse, sparse_map) = old.sparse.sorted();
+        let mut features = FeatureSpace {
+            declared: old.declared,
+            dense: old.dense.clone(),
+            dense_column: old.dense_column.clone(),
+            ..FeatureSpace::default()
+        };
+        let mut order: Vec<u32> = (0..sparse_map.len() as u32).collect();
+        order.sort_unstable_by_key(|&id| sparse_map[id as usize]);
+        for id in order {
+            let (kind, column) = (old.sparse_kind(id), old.sparse_is_column(id));
+            features.intern_sparse(old.sparse_name(id), kind, column);
+        }
+        debug_assert_eq!(features.sparse, sparse);
+        let mut values = vec![0; old.value_len()];
+        for (column, name) in old.categories.names().enumerate() {
+            let id = features.add_category(name);
+            let (names, _) = old.values[column].sorted();
+            for value in names.names() {
+                let new = features.intern_value(id, value);
+                if let Some(old_id) = old.value_id(column as u32, value) {
+                    values[old_id as usize] = new;
+                }
+            }
+        }
+        (Space { labels, features }, Remap { labels: label_map, sparse: sparse_map, values })
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        self.labels.heap_size() + self.features.heap_size()
+    }
+}

@@ -1,0 +1,59 @@
+//! From scores to label sets.
+//!
+//! Scores are log-odds, one per label; a rule picks a set. Rules do not know how scores were made,
+//! so every rule works with every model.
+
+use crate::data::LabelSets;
+use crate::math::{logit, top_k};
+
+/// How the scores of a row become a label set.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::data::LabelSets;
+/// use labelflow::decide::Decision;
+///
+/// let mut sets = LabelSets::default();
+/// let log_odds = [2.0, -1.0, 0.5, -3.0];
+/// Decision::Threshold(0.5).decide(&log_odds, 4, &mut sets);
+/// Decision::Top(1).decide(&log_odds, 4, &mut sets);
+/// Decision::Sizes(&[3]).decide(&log_odds, 4, &mut sets);
+/// assert_eq!(sets.row(0), [0, 2]);
+/// assert_eq!(sets.row(1), [0]);
+/// assert_eq!(sets.row(2), [0, 1, 2]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision<'a> {
+    /// Every label whose probability is at least this.
+    Threshold(f64),
+    /// The labels with the highest scores, this many (a fixed size).
+    Top(usize),
+    /// The labels with the highest scores, as many as the size predicted for each row.
+    Sizes(&'a [u32]),
+}
+
+impl Decision<'_> {
+    /// Appends the set of each row of `log_odds` (`labels` scores a row) to `sets`.
+    ///
+    /// Ties go to the lower label. A row without a predicted size gets no labels.
+    pub fn decide(&self, log_odds: &[f64], labels: usize, sets: &mut LabelSets) {
+        let mut best = Vec::new();
+        for (r, row) in log_odds.chunks_exact(labels.max(1)).enumerate() {
+            match *self {
+                Decision::Threshold(p) => {
+                    let cut = logit(p);
+                    sets.push((0..labels as u32).filter(|&y| row[y as usize] >= cut));
+                }
+                Decision::Top(k) => {
+                    top_k(row, k, &mut best);
+                    sets.push(best.iter().copied());
+                }
+                Decision::Sizes(sizes) => {
+                    top_k(row, sizes.get(r).map_or(0, |m| *m as usize), &mut best);
+                    sets.push(best.iter().copied());
+                }
+            }
+        }
+    }
+}

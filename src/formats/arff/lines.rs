@@ -1,0 +1,71 @@
+//! The lines of a file that say something, with their numbers.
+
+use std::io::{BufRead, ErrorKind as IoKind};
+
+use crate::error::{Error, Result};
+
+/// Reads one line at a time into one buffer, past blank lines and comments.
+pub(super) struct Lines {
+    name: String,
+    reader: Box<dyn BufRead + Send>,
+    buffer: String,
+    number: u64,
+}
+
+impl Lines {
+    pub(super) fn new(name: String, reader: Box<dyn BufRead + Send>) -> Self {
+        Lines { name, reader, buffer: String::new(), number: 0 }
+    }
+
+    /// Moves to the next line with content; false at the end of the file.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        loop {
+            self.buffer.clear();
+            self.number += 1;
+            let length =
+                self.reader.read_line(&mut self.buffer).map_err(|e| self.locate(read_error(e)))?;
+            if length == 0 {
+                return Ok(false);
+            }
+            if self.number == 1 && self.buffer.starts_with('\u{feff}') {
+                self.buffer.remove(0);
+            }
+            let line = self.current();
+            if !line.is_empty() && !line.starts_with('%') {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The current line without its end and the blanks around it.
+    pub(super) fn current(&self) -> &str {
+        self.buffer.trim_matches([' ', '\t', '\r', '\n'])
+    }
+
+    /// The number of the current line, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Names the file.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Puts the file and the line before the sentence of `error`.
+    pub(super) fn locate(&self, error: Error) -> Error {
+        error.context(format_args!("file `{}`, line {}", self.name, self.number))
+    }
+
+    /// Puts the file before the sentence of `error`.
+    pub(super) fn name_file(&self, error: Error) -> Error {
+        error.context(format_args!("file `{}`", self.name))
+    }
+}
+
+fn read_error(error: std::io::Error) -> Error {
+    match error.kind() {
+        IoKind::InvalidData => Error::data("not UTF-8 text; convert the file to UTF-8"),
+        _ => Error::io("cannot be read", error),
+    }
+}

@@ -1,0 +1,24 @@
+//! Data files that only this field uses, as streams of Arrow record batches.
+//!
+//! Use this module for WEKA's ARFF, the format nearly all published multi-label data sets come in,
+//! with the label attributes named by a Mulan XML list or a MEKA header. Parquet, CSV and Arrow
+//! files do not pass through here: DataFusion reads them.
+//!
+//! - [`ArffReader`] reads dense and sparse ARFF and states the columns it makes of them.
+//! - [`LabelSource`] says where the names of the label attributes come from.
+//! - [`mulan_xml::read_labels`] reads a label list on its own.
+
+mod arff;
+mod label_source;
+pub mod mulan_xml;
+
+pub use arff::ArffReader;
+pub use label_source::LabelSource;
+
+/// The key in the metadata of the labels field under which a reader keeps the declared labels.
+///
+/// The value is a JSON array of names in declared order. It makes labels known that never occur.
+pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
+
+#[cfg(test)]
+mod tests;

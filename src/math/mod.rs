@@ -1,0 +1,9 @@
+//! Pure functions on slices and small values; nothing here knows about Arrow or labels.
+
+mod hash;
+mod log_space;
+mod top_k;
+
+pub use hash::{FixedState, content_hash};
+pub use log_space::{log_add_exp, log_sum_exp, logit, sigmoid};
+pub use top_k::top_k;

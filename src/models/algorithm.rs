@@ -1,0 +1,125 @@
+//! The contract between labelflow and an algorithm.
+
+use super::{CheckedSpec, Parameter};
+use crate::data::{FeatureOptions, LabelSets, Remap, Rows, Space};
+use crate::error::{Error, Result};
+use arrow::array::StructArray;
+use std::any::Any;
+use std::fmt;
+
+/// One algorithm: what it is called, what it takes, what it can do, and how it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Algorithm {
+    /// The name in specs, SQL and on the command line.
+    pub name: &'static str,
+    /// One line for tables and help texts.
+    pub summary: &'static str,
+    /// The parameters a spec may set.
+    pub parameters: &'static [Parameter],
+    /// What its learners can do beyond learning and merging.
+    pub capabilities: Capabilities,
+    /// Where it comes from.
+    pub reference: &'static str,
+    /// How features are to be read for this spec.
+    pub features: fn(&CheckedSpec) -> Result<FeatureOptions>,
+    /// A learner that has seen nothing.
+    pub start: fn(&CheckedSpec) -> Result<Box<dyn Learner>>,
+    /// The learner whose state is in a model row.
+    pub resume: fn(&CheckedSpec, &Space, &StructArray) -> Result<Box<dyn Learner>>,
+}
+
+/// What a learner can do; the conformance suite checks that each promise is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Rows can be taken away again.
+    pub forgets: bool,
+    /// Weights can be multiplied by a factor.
+    pub decays: bool,
+    /// Several label sets with their probabilities can be returned.
+    pub ranks_sets: bool,
+}
+
+/// What an algorithm has learned so far: a sufficient statistic that grows.
+///
+/// A learner sees rows and other learners in one numbering; its owner, the
+/// [`Trainer`](super::Trainer), does the numbering. After an error the learner is as it was.
+pub trait Learner: Send + Sync + fmt::Debug {
+    /// Adds labelled rows.
+    fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()>;
+
+    /// Adds what `other`, of the same algorithm and spec, has seen.
+    fn merge(&mut self, other: &dyn Learner) -> Result<()>;
+
+    /// Takes away what `other` has seen.
+    fn forget(&mut self, _other: &dyn Learner) -> Result<()> {
+        Err(Error::unsupported("this algorithm cannot take rows away: train anew without them"))
+    }
+
+    /// Multiplies all weights by `factor`.
+    fn decay(&mut self, _factor: f64) -> Result<()> {
+        Err(Error::unsupported("this algorithm cannot decay: train anew on recent rows"))
+    }
+
+    /// The same knowledge under new numbers.
+    fn remap(&self, ids: &Remap) -> Box<dyn Learner>;
+
+    /// The state as one Arrow row.
+    fn encode(&self) -> Result<StructArray>;
+
+    /// The parameters for scoring, derived from what was seen.
+    fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>>;
+
+    /// What people want to know about the model.
+    fn insight(&self, space: &Space, most: usize) -> Insight;
+
+    /// Bytes on the heap.
+    fn heap_size(&self) -> usize;
+
+    /// This learner as its own type, for merging.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Fitted parameters: features in, scores and label sets out. Pure: `&self` and the row decide.
+pub trait Scorer: Send + Sync + fmt::Debug {
+    /// Writes the log-odds of every label for every row into `out`, row by row.
+    ///
+    /// `sigmoid` of a log-odds is the probability that the row has the label.
+    fn score(&self, rows: &Rows, out: &mut Vec<f64>) -> Result<()>;
+
+    /// Appends the predicted label set of every row to `out`.
+    fn predict(&self, rows: &Rows, out: &mut LabelSets) -> Result<()>;
+
+    /// The most probable label sets of every row, best first, at most `most` of them.
+    fn rank_sets(&self, _rows: &Rows, _most: usize) -> Result<Vec<Vec<RankedSet>>> {
+        Err(Error::unsupported("this algorithm does not rank label sets"))
+    }
+}
+
+/// A label set and its probability under the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankedSet {
+    /// Label numbers, ascending.
+    pub labels: Vec<u32>,
+    /// Its probability.
+    pub probability: f64,
+}
+
+/// What a model can tell about itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Insight {
+    /// For each label, the weight of the rows that have it.
+    pub label_counts: Vec<f64>,
+    /// For each label, the features that tell most about it and how much; a negative weight speaks
+    /// against the label.
+    pub telling: Vec<Vec<(String, f64)>>,
+    /// Label pairs that occur together, most frequent first, with the weight of their rows.
+    pub pairs: Vec<(u32, u32, f64)>,
+}
+
+/// The other learner as type `T`; learners of one spec are of one type.
+pub(crate) fn same_kind<T: 'static>(other: &dyn Learner) -> Result<&T> {
+    other
+        .as_any()
+        .downcast_ref()
+        .ok_or_else(|| Error::incompatible("the models are of different algorithms"))
+}

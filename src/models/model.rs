@@ -1,0 +1,199 @@
+//! Trained models.
+
+use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer};
+use crate::data::{Binding, LabelSets, Rows, Space};
+use crate::error::{Error, Result};
+use crate::math::{sigmoid, top_k};
+use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
+use arrow::array::Array;
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Fields};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A trained model: an immutable value in name order.
+///
+/// Parameters for scoring are derived from the statistics on first use and kept.
+#[derive(Debug)]
+pub struct Model {
+    algorithm: Algorithm,
+    spec: CheckedSpec,
+    space: Space,
+    rows: u64,
+    learner: Box<dyn Learner>,
+    scorer: OnceLock<Arc<dyn Scorer>>,
+    /// The binding of the last batch type, since batches of one query have one type.
+    binding: Mutex<Option<Arc<Binding>>>,
+}
+
+impl Model {
+    /// The model that `learner`, numbered as in `space` (which is in name order), has become.
+    pub fn new(
+        algorithm: Algorithm,
+        spec: CheckedSpec,
+        space: Space,
+        rows: u64,
+        learner: Box<dyn Learner>,
+    ) -> Self {
+        let (scorer, binding) = (OnceLock::new(), Mutex::new(None));
+        Model { algorithm, spec, space, rows, learner, scorer, binding }
+    }
+
+    /// The algorithm that learned it.
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// Its spec.
+    pub fn spec(&self) -> &CheckedSpec {
+        &self.spec
+    }
+
+    /// Its labels and features in name order.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// How many rows it has learned from.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What it knows.
+    pub fn learner(&self) -> &dyn Learner {
+        &*self.learner
+    }
+
+    /// What people want to know about it: at most `most` features per label and pairs.
+    pub fn insight(&self, most: usize) -> Insight {
+        self.learner.insight(&self.space, most)
+    }
+
+    /// A trainer that goes on learning from here.
+    pub fn reopen(&self) -> Result<Trainer> {
+        let same = self.learner.remap(&self.space.sorted().1);
+        let space = self.space.clone();
+        Trainer::with_learner(self.algorithm, self.spec.clone(), space, self.rows, same)
+    }
+
+    /// The fitted parameters.
+    pub fn scorer(&self) -> Result<Arc<dyn Scorer>> {
+        if let Some(scorer) = self.scorer.get() {
+            return Ok(Arc::clone(scorer));
+        }
+        let scorer: Arc<dyn Scorer> = Arc::from(self.learner.fit(&self.space)?);
+        Ok(Arc::clone(self.scorer.get_or_init(|| scorer)))
+    }
+
+    /// Reads features into rows in the numbering of this model.
+    ///
+    /// # Errors
+    ///
+    /// A feature of the model that is missing is named.
+    pub fn read(&self, features: &ArrayRef) -> Result<Rows> {
+        let mut rows = Rows::default();
+        self.binding(features.data_type())?.read(features, &self.space.features, &mut rows)?;
+        Ok(rows)
+    }
+
+    fn binding(&self, data_type: &DataType) -> Result<Arc<Binding>> {
+        let mut slot = self.binding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(binding) = slot.as_ref().filter(|b| b.data_type() == data_type) {
+            return Ok(Arc::clone(binding));
+        }
+        let options = (self.algorithm.features)(&self.spec)?;
+        let binding = Arc::new(Binding::try_new(data_type, &options, &self.space.features)?);
+        *slot = Some(Arc::clone(&binding));
+        Ok(binding)
+    }
+
+    /// Whether features of this type can be scored.
+    ///
+    /// # Errors
+    ///
+    /// The feature that is missing or does not fit is named.
+    pub fn check_features(&self, data_type: &DataType) -> Result<()> {
+        self.binding(data_type).map(drop)
+    }
+
+    /// The label set of every row: a list of label names in name order.
+    pub fn predict(&self, features: &ArrayRef) -> Result<ListArray> {
+        let mut sets = LabelSets::default();
+        self.scorer()?.predict(&self.read(features)?, &mut sets)?;
+        Ok(self.name_lists(sets.iter()))
+    }
+
+    /// The `k` most probable labels of every row, best first.
+    pub fn top(&self, features: &ArrayRef, k: usize) -> Result<ListArray> {
+        let ranked = self.ranked(features, k)?;
+        Ok(self.name_lists(ranked.iter().map(|row| row.iter().map(|r| r.0).collect::<Vec<_>>())))
+    }
+
+    /// The probability of every label in every row, best first: a list of (label, score).
+    pub fn score(&self, features: &ArrayRef) -> Result<ListArray> {
+        let ranked = self.ranked(features, self.space.labels.len())?;
+        let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
+        let labels = ranked.iter().flatten().map(|r| Some(self.space.labels.name(r.0)));
+        let labels: ArrayRef = Arc::new(StringArray::from_iter(labels));
+        let scores = Float64Array::from_iter_values(ranked.iter().flatten().map(|r| r.1));
+        let DataType::Struct(fields) = scored_label_type() else {
+            return Err(Error::internal("scores are structs"));
+        };
+        let values = StructArray::try_new(fields, vec![labels, Arc::new(scores)], None)?;
+        let item = Arc::new(Field::new_list_field(scored_label_type(), true));
+        Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
+    }
+
+    fn ranked(&self, features: &ArrayRef, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
+        let rows = self.read(features)?;
+        let mut scores = Vec::new();
+        self.scorer()?.score(&rows, &mut scores)?;
+        let mut best = Vec::new();
+        let labels = self.space.labels.len();
+        if labels == 0 {
+            return Ok(vec![Vec::new(); rows.len]);
+        }
+        Ok(scores
+            .chunks_exact(labels)
+            .map(|row| {
+                top_k(row, k, &mut best);
+                best.iter().map(|&id| (id, sigmoid(row[id as usize]))).collect()
+            })
+            .collect())
+    }
+
+    /// The most probable label sets of every row with their probabilities.
+    pub fn rank_sets(&self, features: &ArrayRef, most: usize) -> Result<Vec<Vec<RankedSet>>> {
+        self.scorer()?.rank_sets(&self.read(features)?, most)
+    }
+
+    /// A list array of the names of label ids.
+    pub fn name_lists<R: AsRef<[u32]>>(&self, rows: impl Iterator<Item = R>) -> ListArray {
+        let mut offsets = vec![0i32];
+        let mut bytes = Vec::new();
+        let mut ends = vec![0i32];
+        for row in rows {
+            for &id in row.as_ref() {
+                bytes.extend_from_slice(self.space.labels.name(id).as_bytes());
+                ends.push(bytes.len() as i32);
+            }
+            offsets.push((ends.len() - 1) as i32);
+        }
+        let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
+        let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
+        ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        // Fitted parameters take about as much as the statistics they come from.
+        self.space.heap_size() + 2 * self.learner.heap_size()
+    }
+}
+
+/// The type of one entry of a score list.
+pub(crate) fn scored_label_type() -> DataType {
+    DataType::Struct(Fields::from(vec![
+        Field::new("label", DataType::Utf8, false),
+        Field::new("score", DataType::Float64, false),
+    ]))
+}

@@ -1,0 +1,169 @@
+//! Labels one by one: greedy, or the best of several sets by beam search.
+
+use super::super::RankedSet;
+use super::fit::NaiveBayes;
+use crate::math::log_sum_exp;
+
+/// What labels say about the labels picked with them, and about the size of the set.
+#[derive(Debug)]
+pub(super) struct LabelEvidence {
+    labels: usize,
+    /// The sizes that were seen, ascending.
+    pub(super) sizes: Vec<u32>,
+    /// ln P(m | y) for each size seen and each label.
+    size_given_label_ln: Vec<f64>,
+    /// ln P(m | y) of a size that was never seen.
+    unseen_size_ln: Vec<f64>,
+    /// ln P(y' | y) of a label y' that was never seen with y.
+    unseen_pair_ln: Vec<f64>,
+    /// By picked label y': the labels y seen with it, and what to add to the above.
+    offsets: Vec<usize>,
+    seen: Vec<(u32, f64)>,
+}
+
+impl LabelEvidence {
+    pub(super) fn fit(state: &NaiveBayes, labels: usize) -> Self {
+        let s = state.params.smoothing;
+        let sizes: Vec<u32> = state
+            .sizes
+            .as_slice()
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| **n > 0.0)
+            .map(|(m, _)| m as u32)
+            .collect();
+        let count = |y: u32| state.labels.get(y);
+        let all = 0..labels as u32;
+        let denominator = |y: u32| count(y) + s * sizes.len() as f64;
+        let size_given_label_ln = sizes
+            .iter()
+            .flat_map(|&m| {
+                let known = &state.size_given_label;
+                all.clone().map(move |y| ((known.get(y, m) + s) / denominator(y)).ln())
+            })
+            .collect();
+        let mut offsets = vec![0; labels + 1];
+        let mut seen: Vec<(u32, u32, f64)> = state
+            .pairs
+            .entries()
+            .flat_map(|(a, b, n)| {
+                let more = ((n + s) / s).ln();
+                [(a, b, more), (b, a, more)]
+            })
+            .collect();
+        seen.sort_unstable_by_key(|e| (e.0, e.1));
+        seen.iter().for_each(|e| offsets[e.0 as usize + 1] += 1);
+        (0..labels).for_each(|y| offsets[y + 1] += offsets[y]);
+        LabelEvidence {
+            labels,
+            unseen_size_ln: all.clone().map(|y| (s / denominator(y)).ln()).collect(),
+            unseen_pair_ln: all
+                .map(|y| (s / (count(y) + s * (labels as f64 - 1.0).max(1.0))).ln())
+                .collect(),
+            size_given_label_ln,
+            sizes,
+            offsets,
+            seen: seen.into_iter().map(|(_, y, more)| (y, more)).collect(),
+        }
+    }
+
+    /// ln P(m | y) for every label.
+    pub(super) fn size_ln(&self, size: u32) -> &[f64] {
+        match self.sizes.binary_search(&size) {
+            Ok(i) => &self.size_given_label_ln[i * self.labels..(i + 1) * self.labels],
+            Err(_) => &self.unseen_size_ln,
+        }
+    }
+
+    /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
+    fn pick(&self, picked: u32, scores: &mut [f64]) {
+        scores.iter_mut().zip(&self.unseen_pair_ln).for_each(|(s, u)| *s += u);
+        let p = picked as usize;
+        for &(y, more) in &self.seen[self.offsets[p]..self.offsets[p + 1]] {
+            scores[y as usize] += more;
+        }
+        scores[p] = f64::NEG_INFINITY;
+    }
+
+    /// The cascade of Eq. 9: the best label, then the best given that one, until there are `size`.
+    ///
+    /// `scores` holds ln P(y) + ln p(x | y) and is used up; ties go to the lower label.
+    pub(super) fn greedy(&self, scores: &mut [f64], size: u32, picked: &mut Vec<u32>) {
+        picked.clear();
+        add(scores, self.size_ln(size));
+        for _ in 0..(size as usize).min(self.labels) {
+            let best = best(scores);
+            picked.push(best);
+            if picked.len() < size as usize {
+                self.pick(best, scores);
+            }
+        }
+    }
+
+    /// The `most` best sets over the sizes given, each with ln P(m | x), by beam search.
+    ///
+    /// A set that several orders lead to counts with the best of them.
+    pub(super) fn beam(&self, base: &[f64], sizes: &[(u32, f64)], most: usize) -> Vec<RankedSet> {
+        let mut found: Vec<(Vec<u32>, f64)> = Vec::new();
+        for &(size, size_ln) in sizes {
+            let mut scores = base.to_vec();
+            add(&mut scores, self.size_ln(size));
+            let mut beam = vec![Candidate { set: Vec::new(), ln: size_ln, scores }];
+            for _ in 0..(size as usize).min(self.labels) {
+                beam = self.step(beam, most);
+            }
+            found.extend(beam.into_iter().map(|c| (c.set, c.ln)));
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        found.truncate(most);
+        let ranked = |(labels, ln): (Vec<u32>, f64)| RankedSet { labels, probability: ln.exp() };
+        found.into_iter().map(ranked).collect()
+    }
+
+    fn step(&self, beam: Vec<Candidate>, most: usize) -> Vec<Candidate> {
+        let mut next: Vec<(Vec<u32>, f64, usize, u32)> = Vec::new();
+        let mut order = Vec::new();
+        for (from, candidate) in beam.iter().enumerate() {
+            let total = log_sum_exp(&candidate.scores);
+            crate::math::top_k(&candidate.scores, most, &mut order);
+            for &y in order.iter().filter(|&&y| candidate.scores[y as usize] > f64::NEG_INFINITY) {
+                let mut set = candidate.set.clone();
+                set.insert(set.partition_point(|p| *p < y), y);
+                next.push((set, candidate.ln + candidate.scores[y as usize] - total, from, y));
+            }
+        }
+        next.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        next.dedup_by(|later, first| later.0 == first.0);
+        next.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        next.truncate(most);
+        next.into_iter()
+            .map(|(set, ln, from, y)| {
+                let mut scores = beam[from].scores.clone();
+                self.pick(y, &mut scores);
+                Candidate { set, ln, scores }
+            })
+            .collect()
+    }
+}
+
+/// A partial set of the beam and the scores of the labels that may come next.
+struct Candidate {
+    set: Vec<u32>,
+    ln: f64,
+    scores: Vec<f64>,
+}
+
+fn add(scores: &mut [f64], more: &[f64]) {
+    scores.iter_mut().zip(more).for_each(|(s, m)| *s += m);
+}
+
+/// The position of the largest score, the lower one on ties.
+pub(super) fn best(scores: &[f64]) -> u32 {
+    let mut best = 0;
+    for (i, s) in scores.iter().enumerate() {
+        if *s > scores[best] {
+            best = i;
+        }
+    }
+    best as u32
+}

@@ -1,0 +1,61 @@
+//! The state of NaiBX as an Arrow row.
+
+use super::super::{CheckedSpec, Learner};
+use super::fit::NaiveBayes;
+use super::params::Params;
+use crate::data::Space;
+use crate::error::{Error, Result};
+use crate::stats::{
+    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, StateReader,
+    StateWriter, Statistic,
+};
+use arrow::array::StructArray;
+use std::sync::Arc;
+
+pub(super) fn encode(state: &NaiveBayes) -> Result<StructArray> {
+    let mut writer = StateWriter::default();
+    writer.nested("label_counts", state.labels.encode()?);
+    writer.nested("set_sizes", state.sizes.encode()?);
+    writer.nested("label_pairs", state.pairs.encode()?);
+    writer.nested("size_given_label", state.size_given_label.encode()?);
+    writer.nested("features_by_label", state.by_label.encode()?);
+    writer.nested("features_by_size", state.by_size.encode()?);
+    writer.finish()
+}
+
+pub(super) fn resume(
+    spec: &CheckedSpec,
+    space: &Space,
+    row: &StructArray,
+) -> Result<Box<dyn Learner>> {
+    let reader = StateReader::new(row);
+    let state = NaiveBayes {
+        params: Params::try_new(spec)?,
+        labels: LabelCounts::decode(reader.nested("label_counts")?)?,
+        sizes: SetSizes::decode(reader.nested("set_sizes")?)?,
+        pairs: LabelPairs::decode(reader.nested("label_pairs")?)?,
+        size_given_label: SizeGivenLabel::decode(reader.nested("size_given_label")?)?,
+        by_label: Arc::new(FeatureStats::decode(
+            GroupedBy::Label,
+            reader.nested("features_by_label")?,
+        )?),
+        by_size: Arc::new(FeatureStats::decode(
+            GroupedBy::Size,
+            reader.nested("features_by_size")?,
+        )?),
+    };
+    let (labels, sizes) = (space.labels.len(), space.labels.len() + 1);
+    let inside = |rows: usize, columns: usize, (row, column, _): (u32, u32, f64)| {
+        (row as usize) < rows && (column as usize) < columns
+    };
+    let fits = state.labels.as_slice().len() <= labels
+        && state.sizes.as_slice().len() <= sizes
+        && state.pairs.entries().all(|e| inside(labels, labels, e))
+        && state.size_given_label.entries().all(|e| inside(labels, sizes, e))
+        && state.by_label.fits(labels, &space.features)
+        && state.by_size.fits(sizes, &space.features);
+    if !fits {
+        return Err(Error::corrupt("the model's statistics name labels or features it does not have"));
+    }
+    Ok(Box::new(state))
+}

@@ -1,0 +1,164 @@
+//! Parameters of NaiBX.
+
+use super::super::{Allowed, CheckedSpec, Parameter, Spec, Value};
+use crate::data::{FeatureKind, FeatureOptions};
+use crate::error::{Error, Result};
+
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "event",
+        default: "auto",
+        allowed: Allowed::Words(&["auto", "gaussian", "bernoulli", "multinomial", "categorical"]),
+        help: "how feature values are modelled; auto goes by the type of each column",
+    },
+    Parameter {
+        name: "smoothing",
+        default: "1",
+        allowed: Allowed::Float(1e-9, 1e9),
+        help: "weight added to every count (Eq. 10, 11)",
+    },
+    Parameter {
+        name: "size",
+        default: "predicted",
+        allowed: Allowed::Custom(
+            "predicted|labels|given|given(column)|a whole number",
+            |v| Size::from_value(v).is_some(),
+        ),
+        help: "where the size of the set comes from; labels is the better predictor on most data",
+    },
+    Parameter {
+        name: "allow_empty",
+        default: "auto",
+        allowed: Allowed::Words(&["auto", "true", "false"]),
+        help: "whether an empty set may be predicted; auto: if one was seen in training",
+    },
+    Parameter {
+        name: "sets",
+        default: "1",
+        allowed: Allowed::Int(1, 1000),
+        help: "how many candidate sets a beam search keeps; 1 is the greedy cascade of the paper",
+    },
+    Parameter {
+        name: "decide",
+        default: "cascade",
+        allowed: Allowed::Custom("cascade|threshold(p)|top(k)", |v| Rule::from_value(v).is_some()),
+        help: "how scores become a set: the cascade, or a rule over the score of each label",
+    },
+    Parameter {
+        name: "max_labels",
+        default: "1000000",
+        allowed: Allowed::Int(1, u32::MAX as i64),
+        help: "the most labels that may appear",
+    },
+    Parameter {
+        name: "max_features",
+        default: "10000000",
+        allowed: Allowed::Int(1, u32::MAX as i64),
+        help: "the most features that may appear",
+    },
+];
+
+/// Where the size of a predicted set comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Size {
+    /// Naive Bayes over sizes (the paper's).
+    Predicted,
+    /// From the scores of the labels and what is known of sizes given labels.
+    Labels,
+    /// A column holds it; without a name, `evaluate` gives the true size.
+    Given(Option<String>),
+    /// Always the same.
+    Fixed(u32),
+}
+
+impl Size {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Word(word) => match word.as_str() {
+                "predicted" => Some(Size::Predicted),
+                "labels" => Some(Size::Labels),
+                "given" => Some(Size::Given(None)),
+                _ => None,
+            },
+            Value::Int(n) => u32::try_from(*n).ok().map(Size::Fixed),
+            Value::Call(Spec { name, args }) if name == "given" => match args.as_slice() {
+                [(None, Value::Word(column))] => Some(Size::Given(Some(column.clone()))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// How scores become a label set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Rule {
+    /// Size first, then labels one by one (Eq. 9).
+    Cascade,
+    /// Every label whose probability reaches this.
+    Threshold(f64),
+    /// The labels with the highest probability.
+    Top(usize),
+}
+
+impl Rule {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Word(word) if word == "cascade" => Some(Rule::Cascade),
+            Value::Call(Spec { name, args }) => match (name.as_str(), args.as_slice()) {
+                ("threshold", [(None, Value::Float(p))]) if (0.0..=1.0).contains(p) => {
+                    Some(Rule::Threshold(*p))
+                }
+                ("top", [(None, Value::Int(k))]) if *k > 0 => Some(Rule::Top(*k as usize)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The parameters, typed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Params {
+    pub(super) smoothing: f64,
+    pub(super) size: Size,
+    pub(super) allow_empty: Option<bool>,
+    pub(super) sets: usize,
+    pub(super) rule: Rule,
+}
+
+impl Params {
+    pub(super) fn try_new(spec: &CheckedSpec) -> Result<Self> {
+        let odd = |name: &str| Error::internal(format!("parameter `{name}` passed its check"));
+        Ok(Params {
+            smoothing: spec.number("smoothing")?,
+            size: Size::from_value(spec.value("size")?).ok_or_else(|| odd("size"))?,
+            allow_empty: match spec.word("allow_empty")? {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            },
+            sets: spec.whole("sets")?,
+            rule: Rule::from_value(spec.value("decide")?).ok_or_else(|| odd("decide"))?,
+        })
+    }
+}
+
+/// How features are read for this spec.
+pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
+    Ok(FeatureOptions {
+        force: match spec.word("event")? {
+            "gaussian" => Some(FeatureKind::Numeric),
+            "bernoulli" => Some(FeatureKind::Binary),
+            "multinomial" => Some(FeatureKind::Count),
+            "categorical" => Some(FeatureKind::Category),
+            _ => None,
+        },
+        given_size: match Params::try_new(spec)?.size {
+            Size::Given(column) => column,
+            _ => None,
+        },
+        max_features: Some(spec.whole("max_features")?),
+        max_labels: Some(spec.whole("max_labels")?),
+    })
+}

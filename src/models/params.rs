@@ -1,0 +1,184 @@
+//! Parameters of algorithms: declared once, checked once.
+
+use super::{Spec, Value};
+use crate::error::{Error, Result};
+use std::fmt;
+
+/// A parameter that a spec may set.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The value when the spec does not set it, as it would be typed.
+    pub default: &'static str,
+    /// The values it takes.
+    pub allowed: Allowed,
+    /// What it does, for help texts.
+    pub help: &'static str,
+}
+
+/// The values a parameter takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Allowed {
+    /// A whole number in a range.
+    Int(i64, i64),
+    /// A number in a range.
+    Float(f64, f64),
+    /// One of several words.
+    Words(&'static [&'static str]),
+    /// What a function accepts, described for people.
+    Custom(&'static str, fn(&Value) -> bool),
+}
+
+impl Allowed {
+    fn accepts(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Allowed::Int(low, high), Value::Int(n)) => (low..=high).contains(&n),
+            (Allowed::Float(low, high), Value::Int(n)) => (*low..=*high).contains(&(*n as f64)),
+            (Allowed::Float(low, high), Value::Float(x)) => (low..=high).contains(&x),
+            (Allowed::Words(words), Value::Word(word)) => words.contains(&word.as_str()),
+            (Allowed::Custom(_, accepts), value) => accepts(value),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowed::Int(low, i64::MAX) => write!(f, "a whole number from {low}"),
+            Allowed::Int(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Allowed::Float(low, high) => write!(f, "a number from {low} to {high}"),
+            Allowed::Words(words) => f.write_str(&words.join("|")),
+            Allowed::Custom(text, _) => f.write_str(text),
+        }
+    }
+}
+
+/// A spec whose parameters are all known and in range; values not set have their defaults.
+///
+/// Only this type can start a learner, so unchecked parameters cannot be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedSpec {
+    canonical: Spec,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl CheckedSpec {
+    /// Checks `spec` against `parameters`.
+    ///
+    /// # Errors
+    ///
+    /// An unknown parameter lists the valid ones and suggests the nearest; a value out of range
+    /// names the range.
+    pub fn try_new(spec: &Spec, parameters: &'static [Parameter]) -> Result<Self> {
+        for (name, value) in &spec.args {
+            let Some(name) = name else {
+                return Err(Error::usage(format!(
+                    "spec `{spec}`: `{value}` has no name; write it as parameter=value with one of: {}",
+                    list(parameters)
+                )));
+            };
+            if !parameters.iter().any(|p| p.name == name) {
+                let known = parameters.iter().map(|p| p.name);
+                return Err(Error::usage(format!(
+                    "algorithm `{}` has no parameter `{name}`{}; it has: {}",
+                    spec.name,
+                    did_you_mean(name, known),
+                    list(parameters)
+                )));
+            }
+        }
+        let mut values = Vec::new();
+        let mut canonical = Spec { name: spec.name.clone(), args: Vec::new() };
+        for p in parameters {
+            let default = parse_default(p)?;
+            let set = spec.args.iter().find(|(n, _)| n.as_deref() == Some(p.name)).map(|(_, v)| v);
+            let value = set.unwrap_or(&default);
+            if matches!(value, Value::Range(..)) {
+                return Err(Error::usage(format!(
+                    "parameter `{}={value}`: a range of values can only be evaluated; give one value",
+                    p.name
+                )));
+            }
+            if !p.allowed.accepts(value) {
+                return Err(Error::usage(format!(
+                    "parameter `{}={value}` of `{}` is not valid: it takes {}",
+                    p.name, spec.name, p.allowed
+                )));
+            }
+            if *value != default {
+                canonical.args.push((Some(p.name.to_string()), value.clone()));
+            }
+            values.push((p.name, value.clone()));
+        }
+        Ok(CheckedSpec { canonical, values })
+    }
+
+    /// The spec with what differs from the defaults, in declared order: equal specs print equally.
+    pub fn canonical(&self) -> &Spec {
+        &self.canonical
+    }
+
+    /// The value of a declared parameter.
+    pub fn value(&self, name: &str) -> Result<&Value> {
+        self.values.iter().find(|(n, _)| *n == name).map(|(_, v)| v).ok_or_else(|| {
+            Error::internal(format!("parameter `{name}` is read but not declared"))
+        })
+    }
+
+    /// The value of a number parameter.
+    pub fn number(&self, name: &str) -> Result<f64> {
+        match self.value(name)? {
+            Value::Int(n) => Ok(*n as f64),
+            Value::Float(x) => Ok(*x),
+            other => Err(Error::internal(format!("parameter `{name}` holds `{other}`, no number"))),
+        }
+    }
+
+    /// The value of a whole-number parameter.
+    pub fn whole(&self, name: &str) -> Result<usize> {
+        match self.value(name)? {
+            Value::Int(n) if *n >= 0 => Ok(*n as usize),
+            other => {
+                Err(Error::internal(format!("parameter `{name}` holds `{other}`, no whole number")))
+            }
+        }
+    }
+
+    /// The value of a word parameter.
+    pub fn word(&self, name: &str) -> Result<&str> {
+        match self.value(name)? {
+            Value::Word(word) => Ok(word),
+            other => Err(Error::internal(format!("parameter `{name}` holds `{other}`, no word"))),
+        }
+    }
+}
+
+impl fmt::Display for CheckedSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.canonical)
+    }
+}
+
+/// Defaults are typed like values, so that help texts, specs and code cannot differ.
+fn parse_default(p: &Parameter) -> Result<Value> {
+    let spec: Spec = format!("d(v={})", p.default).parse()?;
+    spec.args.into_iter().next().map(|a| a.1).ok_or_else(|| Error::internal("an empty default"))
+}
+
+fn list(parameters: &[Parameter]) -> String {
+    if parameters.is_empty() {
+        return "no parameters".to_string();
+    }
+    parameters.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+}
+
+/// `, did you mean ...?` when a known name is near.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    known
+        .map(|k| (strsim::damerau_levenshtein(&name.to_lowercase(), k), k))
+        .filter(|(distance, k)| *distance <= 1 + k.len() / 3)
+        .min()
+        .map_or_else(String::new, |(_, k)| format!(", did you mean `{k}`?"))
+}

@@ -1,0 +1,69 @@
+//! The list of algorithms.
+
+use super::params::did_you_mean;
+use super::{Algorithm, CheckedSpec, Spec, naive_bayes};
+use crate::error::{Error, Result};
+
+/// The algorithms that specs can name.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::models::Registry;
+///
+/// let registry = Registry::default();
+/// let (algorithm, spec) = registry.resolve("naibx(smoothing=1)").unwrap();
+/// assert_eq!(algorithm.name, "naibx");
+/// assert_eq!(spec.to_string(), "naibx");
+/// let error = registry.resolve("nabx").unwrap_err();
+/// assert!(error.to_string().contains("did you mean `naibx`"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Registry {
+    algorithms: Vec<Algorithm>,
+}
+
+impl Default for Registry {
+    /// The algorithms labelflow brings.
+    fn default() -> Self {
+        Registry { algorithms: vec![naive_bayes::ALGORITHM] }
+    }
+}
+
+impl Registry {
+    /// This registry and one more algorithm, which replaces one of the same name.
+    #[must_use]
+    pub fn with(mut self, algorithm: Algorithm) -> Self {
+        self.algorithms.retain(|a| a.name != algorithm.name);
+        self.algorithms.push(algorithm);
+        self
+    }
+
+    /// All algorithms in order of registration.
+    pub fn algorithms(&self) -> &[Algorithm] {
+        &self.algorithms
+    }
+
+    /// The algorithm a spec names, and the spec checked against its parameters.
+    ///
+    /// # Errors
+    ///
+    /// Unknown names and parameters list the valid ones and suggest the nearest.
+    pub fn resolve(&self, spec: &str) -> Result<(Algorithm, CheckedSpec)> {
+        self.resolve_parsed(&spec.parse()?)
+    }
+
+    /// As [`Registry::resolve`], for a spec that is parsed already.
+    pub fn resolve_parsed(&self, spec: &Spec) -> Result<(Algorithm, CheckedSpec)> {
+        let names = || self.algorithms.iter().map(|a| a.name);
+        let algorithm = self.algorithms.iter().find(|a| a.name == spec.name).ok_or_else(|| {
+            Error::usage(format!(
+                "there is no algorithm `{}`{}; there are: {}",
+                spec.name,
+                did_you_mean(&spec.name, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })?;
+        Ok((*algorithm, CheckedSpec::try_new(spec, algorithm.parameters)?))
+    }
+}

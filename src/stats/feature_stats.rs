@@ -1,0 +1,277 @@
+//! What is known of every feature in every group of rows.
+
+use super::count_vector::CountVector;
+use super::{Cell, Count, GroupMoments, Moment, PairTable, StateReader, StateWriter};
+use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows};
+use crate::error::Result;
+use arrow::array::StructArray;
+
+/// What the groups of a [`FeatureStats`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupedBy {
+    /// A row belongs to the group of each of its labels.
+    Label,
+    /// A row belongs to the group of the size of its label set.
+    Size,
+}
+
+/// Per group: weight of rows, moments of dense features, counts (or moments) of sparse features,
+/// counts of category values.
+///
+/// Sparse features store what occurs; what does not is derived: a row whose map lacks a key has a
+/// zero there, so zeros are the rows of the group less those with an entry or a missing value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeatureStats {
+    by: GroupedBy,
+    rows: CountVector,
+    open_rows: CountVector,
+    dense: GroupMoments,
+    counts: PairTable<Count>,
+    moments: PairTable<Moment>,
+    missing: PairTable<Count>,
+    values: PairTable<Count>,
+}
+
+impl FeatureStats {
+    /// Nothing seen yet, with groups of this kind.
+    pub fn new(by: GroupedBy) -> Self {
+        FeatureStats {
+            by,
+            rows: CountVector::default(),
+            open_rows: CountVector::default(),
+            dense: GroupMoments::default(),
+            counts: PairTable::default(),
+            moments: PairTable::default(),
+            missing: PairTable::default(),
+            values: PairTable::default(),
+        }
+    }
+
+    /// Adds `rows`, whose sparse features have the kinds given by `space`.
+    pub fn observe(&mut self, rows: &Rows, space: &FeatureSpace) {
+        let sizes: Vec<u32> = match self.by {
+            GroupedBy::Size => rows.labels.iter().map(|set| set.len() as u32).collect(),
+            GroupedBy::Label => Vec::new(),
+        };
+        let by = self.by;
+        let groups = |row: usize| match by {
+            GroupedBy::Label => rows.labels.row(row),
+            GroupedBy::Size => &sizes[row..row + 1],
+        };
+        self.dense.observe(rows, groups);
+        for row in 0..rows.len {
+            for &group in groups(row) {
+                self.rows.add(group, 1.0);
+                if rows.has_open(row) {
+                    self.open_rows.add(group, 1.0);
+                }
+                for &value in rows.category_row(row) {
+                    if value != MISSING_CATEGORY {
+                        self.values.add(group, value, Count(1.0));
+                    }
+                }
+                if rows.sparse.is_empty() {
+                    continue;
+                }
+                let (ids, values) = rows.sparse.row(row);
+                for (&id, &value) in ids.iter().zip(values) {
+                    if value.is_nan() {
+                        self.missing.add(group, id, Count(1.0));
+                    } else if space.sparse_kind(id) == FeatureKind::Numeric {
+                        self.moments.add(group, id, Moment::of(value));
+                    } else {
+                        self.counts.add(group, id, Count(value));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The weight of the rows in `group`.
+    pub fn rows(&self, group: u32) -> f64 {
+        self.rows.get(group)
+    }
+
+    /// The weight of the rows in `group` whose map or tokens are there.
+    pub fn open_rows(&self, group: u32) -> f64 {
+        self.open_rows.get(group)
+    }
+
+    /// How many groups have been seen.
+    pub fn groups(&self) -> usize {
+        self.rows.0.len()
+    }
+
+    /// The moments of dense features.
+    pub fn dense(&self) -> &GroupMoments {
+        &self.dense
+    }
+
+    /// Sums of binary and count features, as (group, feature, sum).
+    pub fn counts(&self) -> Vec<(u32, u32, Count)> {
+        self.counts.entries()
+    }
+
+    /// Moments of the non-zero values of sparse numeric features, as (group, feature, moment).
+    pub fn moments(&self) -> Vec<(u32, u32, Moment)> {
+        self.moments.entries()
+    }
+
+    /// Rows in which a sparse feature is missing, as (group, feature, weight).
+    pub fn missing(&self) -> Vec<(u32, u32, Count)> {
+        self.missing.entries()
+    }
+
+    /// Rows with a category value, as (group, value, weight).
+    pub fn values(&self) -> Vec<(u32, u32, Count)> {
+        self.values.entries()
+    }
+
+    /// The same statistic over all groups together: one group, numbered 0.
+    ///
+    /// Exact when every row is in one group, as it is when grouped by size.
+    pub fn pooled(&self) -> FeatureStats {
+        let mut pooled = FeatureStats::new(self.by);
+        pooled.rows.add(0, self.rows.0.iter().sum());
+        pooled.open_rows.add(0, self.open_rows.0.iter().sum());
+        pooled.dense = pool_moments(&self.dense);
+        let one = |t: &PairTable<Count>| pool(t);
+        pooled.counts = one(&self.counts);
+        pooled.missing = one(&self.missing);
+        pooled.values = one(&self.values);
+        pooled.moments = pool(&self.moments);
+        pooled
+    }
+
+    /// Adds what `other` has seen.
+    pub fn merge(&mut self, other: &Self) {
+        self.rows.merge(&other.rows);
+        self.open_rows.merge(&other.open_rows);
+        self.dense.merge(&other.dense);
+        self.counts.merge(&other.counts);
+        self.moments.merge(&other.moments);
+        self.missing.merge(&other.missing);
+        self.values.merge(&other.values);
+    }
+
+    /// Takes away what `other` has seen; on an error nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// When `other` was never added, or moments would lose more than six digits.
+    pub fn forget(&mut self, other: &Self) -> Result<()> {
+        let mut left = self.clone();
+        left.rows.forget(&other.rows)?;
+        left.open_rows.forget(&other.open_rows)?;
+        left.dense.forget(&other.dense)?;
+        left.counts.forget(&other.counts)?;
+        left.moments.forget(&other.moments)?;
+        left.missing.forget(&other.missing)?;
+        left.values.forget(&other.values)?;
+        *self = left;
+        Ok(())
+    }
+
+    /// Multiplies every weight by `factor`.
+    pub fn decay(&mut self, factor: f64) {
+        self.rows.decay(factor);
+        self.open_rows.decay(factor);
+        self.dense.decay(factor);
+        self.counts.decay(factor);
+        self.moments.decay(factor);
+        self.missing.decay(factor);
+        self.values.decay(factor);
+    }
+
+    /// The same statistic under new numbers.
+    #[must_use]
+    pub fn remap(&self, ids: &Remap) -> Self {
+        let groups: Option<&[u32]> = match self.by {
+            GroupedBy::Label => Some(&ids.labels),
+            GroupedBy::Size => None,
+        };
+        let vector = |v: &CountVector| match groups {
+            Some(groups) => CountVector(super::permute(&v.0, groups)),
+            None => v.clone(),
+        };
+        FeatureStats {
+            by: self.by,
+            rows: vector(&self.rows),
+            open_rows: vector(&self.open_rows),
+            dense: groups.map_or_else(|| self.dense.clone(), |g| self.dense.remap(g)),
+            counts: self.counts.remap(groups, Some(&ids.sparse)),
+            moments: self.moments.remap(groups, Some(&ids.sparse)),
+            missing: self.missing.remap(groups, Some(&ids.sparse)),
+            values: self.values.remap(groups, Some(&ids.values)),
+        }
+    }
+
+    /// The state as one Arrow row.
+    pub fn encode(&self) -> Result<StructArray> {
+        let mut writer = StateWriter::default();
+        writer.nested("rows", self.rows.encode()?);
+        writer.nested("open_rows", self.open_rows.encode()?);
+        writer.nested("dense", self.dense.encode()?);
+        writer.nested("counts", self.counts.encode()?);
+        writer.nested("moments", self.moments.encode()?);
+        writer.nested("missing", self.missing.encode()?);
+        writer.nested("values", self.values.encode()?);
+        writer.finish()
+    }
+
+    /// The state of one Arrow row.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the row is no such state.
+    pub fn decode(by: GroupedBy, row: &StructArray) -> Result<Self> {
+        let reader = StateReader::new(row);
+        Ok(FeatureStats {
+            by,
+            rows: CountVector::decode(reader.nested("rows")?)?,
+            open_rows: CountVector::decode(reader.nested("open_rows")?)?,
+            dense: GroupMoments::decode(reader.nested("dense")?)?,
+            counts: PairTable::decode(reader.nested("counts")?)?,
+            moments: PairTable::decode(reader.nested("moments")?)?,
+            missing: PairTable::decode(reader.nested("missing")?)?,
+            values: PairTable::decode(reader.nested("values")?)?,
+        })
+    }
+
+    /// Whether every number is below the given bounds: (groups, dense, sparse, category values).
+    pub fn fits(&self, groups: usize, space: &FeatureSpace) -> bool {
+        let inside = |(rows, columns): (usize, usize), top: usize| rows <= groups && columns <= top;
+        self.rows.0.len() <= groups
+            && self.open_rows.0.len() <= groups
+            && self.dense.groups() <= groups
+            && (self.dense.width() == 0 || self.dense.width() == space.dense_len())
+            && inside(self.counts.shape(), space.sparse_len())
+            && inside(self.moments.shape(), space.sparse_len())
+            && inside(self.missing.shape(), space.sparse_len())
+            && inside(self.values.shape(), space.value_len())
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        self.rows.heap_size()
+            + self.open_rows.heap_size()
+            + self.dense.heap_size()
+            + self.counts.heap_size()
+            + self.moments.heap_size()
+            + self.missing.heap_size()
+            + self.values.heap_size()
+    }
+}
+
+fn pool<C: Cell>(table: &PairTable<C>) -> PairTable<C> {
+    let mut out = PairTable::default();
+    for (_, column, cell) in table.entries() {
+        out.add(0, column, cell);
+    }
+    out
+}
+
+fn pool_moments(moments: &GroupMoments) -> GroupMoments {
+    let groups = vec![0; moments.groups()];
+    moments.remap(&groups)
+}

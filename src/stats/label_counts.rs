@@ -1,0 +1,57 @@
+//! How many rows have each label.
+
+use super::count_vector::CountVector;
+use super::{Statistic, permute};
+use crate::data::{Remap, Rows};
+use crate::error::Result;
+use arrow::array::StructArray;
+
+/// N_y: the weight of the rows that have label y.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LabelCounts(CountVector);
+
+impl LabelCounts {
+    /// The weight of the rows with `label`.
+    pub fn get(&self, label: u32) -> f64 {
+        self.0.get(label)
+    }
+
+    /// The weights by label.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0.0
+    }
+}
+
+impl Statistic for LabelCounts {
+    fn observe(&mut self, rows: &Rows) {
+        rows.labels.ids().iter().for_each(|&label| self.0.add(label, 1.0));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    fn forget(&mut self, other: &Self) -> Result<()> {
+        self.0.forget(&other.0)
+    }
+
+    fn decay(&mut self, factor: f64) {
+        self.0.decay(factor);
+    }
+
+    fn remap(&self, ids: &Remap) -> Self {
+        LabelCounts(CountVector(permute(&self.0.0, &ids.labels)))
+    }
+
+    fn encode(&self) -> Result<StructArray> {
+        self.0.encode()
+    }
+
+    fn decode(row: &StructArray) -> Result<Self> {
+        CountVector::decode(row).map(LabelCounts)
+    }
+
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}

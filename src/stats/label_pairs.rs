@@ -1,0 +1,67 @@
+//! How many rows have both of two labels.
+
+use super::{Count, PairTable, Statistic};
+use crate::data::{Remap, Rows};
+use crate::error::Result;
+use arrow::array::StructArray;
+
+/// N_yy': the weight of the rows that have both label y and label y', for pairs that occur.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LabelPairs(PairTable<Count>);
+
+impl LabelPairs {
+    /// The weight of the rows with both labels; 0 for a label with itself.
+    pub fn get(&self, a: u32, b: u32) -> f64 {
+        self.0.get(a.min(b), a.max(b)).0
+    }
+
+    /// All weights that are not zero, as (lower label, higher label, weight).
+    pub fn entries(&self) -> impl Iterator<Item = (u32, u32, f64)> {
+        self.0.entries().into_iter().map(|(a, b, n)| (a, b, n.0))
+    }
+}
+
+impl Statistic for LabelPairs {
+    fn observe(&mut self, rows: &Rows) {
+        for set in rows.labels.iter() {
+            for (i, &a) in set.iter().enumerate() {
+                for &b in &set[i + 1..] {
+                    self.0.add(a, b, Count(1.0));
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    fn forget(&mut self, other: &Self) -> Result<()> {
+        self.0.forget(&other.0)
+    }
+
+    fn decay(&mut self, factor: f64) {
+        self.0.decay(factor);
+    }
+
+    fn remap(&self, ids: &Remap) -> Self {
+        let mut out = PairTable::default();
+        for (a, b, n) in self.0.entries() {
+            let (a, b) = (ids.labels[a as usize], ids.labels[b as usize]);
+            out.add(a.min(b), a.max(b), n);
+        }
+        LabelPairs(out)
+    }
+
+    fn encode(&self) -> Result<StructArray> {
+        self.0.encode()
+    }
+
+    fn decode(row: &StructArray) -> Result<Self> {
+        PairTable::decode(row).map(LabelPairs)
+    }
+
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}

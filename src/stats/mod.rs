@@ -1,0 +1,97 @@
+//! Sufficient statistics: what a model knows, in a form that can be added up.
+//!
+//! | statistic | counts |
+//! |---|---|
+//! | [`LabelCounts`] | rows with a label |
+//! | [`LabelPairs`] | rows with both of two labels (sparse) |
+//! | [`SetSizes`] | rows whose label set has a size |
+//! | [`SizeGivenLabel`] | rows with a label whose set has a size (sparse) |
+//! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
+//!
+//! All are [`Statistic`]s over [`Rows`] in the numbering of one [`Space`](crate::data::Space);
+//! numbers are `f64` because weights and decay make counts fractional, and whole counts are exact
+//! up to 2^53.
+
+mod codec;
+mod count_vector;
+mod feature_stats;
+mod group_moments;
+mod label_counts;
+mod label_pairs;
+mod moment;
+mod pair_table;
+mod set_sizes;
+mod size_given_label;
+
+pub use codec::{StateReader, StateWriter};
+pub use feature_stats::{FeatureStats, GroupedBy};
+pub use group_moments::GroupMoments;
+pub use label_counts::LabelCounts;
+pub use label_pairs::LabelPairs;
+pub use moment::Moment;
+pub use pair_table::{Cell, Count, PairTable};
+pub use set_sizes::SetSizes;
+pub use size_given_label::SizeGivenLabel;
+
+use crate::data::{Remap, Rows};
+use crate::error::Result;
+use arrow::array::StructArray;
+
+/// A sufficient statistic.
+///
+/// # Laws
+///
+/// - `default()` is the identity of `merge`.
+/// - `merge` is associative and commutative; observing rows in any cut and merging in any order
+///   equals one pass. Counts agree bit for bit, moments to 1e-12 relative.
+/// - `forget(part)` after `merge(part)` restores the state; when it cannot, it is an error and the
+///   state stays as it was.
+/// - `decode(encode(s)) == s`.
+///
+/// `observe`, `merge` and `forget` take rows and states in the same numbering; `remap` changes it.
+pub trait Statistic: Clone + Default + PartialEq + Send + Sync + std::fmt::Debug {
+    /// Adds `rows`, all of which are labelled.
+    fn observe(&mut self, rows: &Rows);
+
+    /// Adds what `other` has seen.
+    fn merge(&mut self, other: &Self);
+
+    /// Takes away what `other` has seen, which must have been added before.
+    ///
+    /// # Errors
+    ///
+    /// When `other` holds what was never added, or the subtraction would lose more than six digits.
+    fn forget(&mut self, other: &Self) -> Result<()>;
+
+    /// Multiplies every weight by `factor`, between 0 and 1.
+    fn decay(&mut self, factor: f64);
+
+    /// The same statistic under new numbers.
+    fn remap(&self, ids: &Remap) -> Self;
+
+    /// The state as one Arrow row.
+    fn encode(&self) -> Result<StructArray>;
+
+    /// The state of one Arrow row.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when the row is not the state of this statistic.
+    fn decode(row: &StructArray) -> Result<Self>;
+
+    /// Bytes on the heap.
+    fn heap_size(&self) -> usize;
+}
+
+/// Moves `values` to new places; places nobody moves to stay zero.
+pub(crate) fn permute(values: &[f64], new_ids: &[u32]) -> Vec<f64> {
+    let len = new_ids.iter().map(|&i| i as usize + 1).max().unwrap_or(0);
+    let mut out = vec![0.0; len];
+    for (&value, &id) in values.iter().zip(new_ids) {
+        out[id as usize] = value;
+    }
+    while out.last() == Some(&0.0) {
+        out.pop();
+    }
+    out
+}

@@ -1,0 +1,160 @@
+//! Mean and sum of squared deviations of one variable.
+
+use super::Cell;
+use crate::error::{Error, Result};
+
+/// The share of a sum of squares below which a subtraction has lost six digits.
+const LOST: f64 = 1e-6;
+
+/// Weight, mean and sum of squared deviations from the mean.
+///
+/// Merged by the formula of Chan, Golub and LeVeque (1983), which is Welford's update for a single
+/// value. Overflow saturates: a sum of squares never becomes infinite or NaN.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::stats::{Cell, Moment};
+///
+/// let mut m = Moment::default();
+/// for x in [2.0, 4.0, 6.0] {
+///     m.add(&Moment::of(x));
+/// }
+/// assert_eq!((m.n, m.mean, m.variance()), (3.0, 4.0, Some(4.0)));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moment {
+    /// Total weight.
+    pub n: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Sum of squared deviations from the mean.
+    pub m2: f64,
+}
+
+impl Moment {
+    /// One value.
+    pub fn of(value: f64) -> Self {
+        Moment { n: 1.0, mean: value, m2: 0.0 }
+    }
+
+    /// The unbiased variance; `None` for a weight of one or less.
+    pub fn variance(&self) -> Option<f64> {
+        (self.n > 1.0).then(|| self.m2 / (self.n - 1.0))
+    }
+
+    /// This and `zeros` further values that are zero.
+    #[must_use]
+    pub fn with_zeros(mut self, zeros: f64) -> Self {
+        if zeros > 0.0 {
+            self.add(&Moment { n: zeros, mean: 0.0, m2: 0.0 });
+        }
+        self
+    }
+}
+
+/// Keeps a number finite.
+pub(super) fn saturate(value: f64) -> f64 {
+    if value.is_nan() { f64::MAX } else { value.clamp(-f64::MAX, f64::MAX) }
+}
+
+impl Cell for Moment {
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        if other.n == 0.0 {
+            return;
+        }
+        if self.n == 0.0 {
+            *self = *other;
+            return;
+        }
+        let n = self.n + other.n;
+        let delta = saturate(other.mean - self.mean);
+        self.mean = saturate(self.mean + delta * (other.n / n));
+        self.m2 = saturate(self.m2 + other.m2 + delta * delta * (self.n * other.n / n));
+        self.n = n;
+    }
+
+    fn subtract(&mut self, other: &Self) -> Result<()> {
+        if other.n == 0.0 {
+            return Ok(());
+        }
+        let n = self.n - other.n;
+        if n < 0.0 {
+            return Err(Error::incompatible("more rows are taken away than were added"));
+        }
+        if n == 0.0 {
+            *self = Moment::default();
+            return Ok(());
+        }
+        let mean = saturate(self.mean - (other.mean - self.mean) * (other.n / n));
+        let delta = other.mean - mean;
+        let m2 = self.m2 - other.m2 - delta * delta * (n * other.n / self.n);
+        if n == 1.0 {
+            *self = Moment { n, mean, m2: 0.0 };
+        } else if self.m2 > 0.0 && (m2.is_nan() || m2 < LOST * self.m2 || n < LOST * self.n) {
+            return Err(Error::incompatible(
+                "taking these rows away would lose more than six digits of a variance: train anew \
+                 on the rows that stay",
+            ));
+        } else {
+            *self = Moment { n, mean, m2: m2.max(0.0) };
+        }
+        Ok(())
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.n *= factor;
+        self.m2 *= factor;
+    }
+
+    fn is_zero(&self) -> bool {
+        self.n == 0.0
+    }
+
+    const COLUMNS: &'static [&'static str] = &["n", "mean", "m2"];
+
+    fn get(&self, column: usize) -> f64 {
+        [self.n, self.mean, self.m2][column]
+    }
+
+    fn from_columns(get: impl Fn(usize) -> f64) -> Self {
+        Moment { n: get(0), mean: get(1), m2: get(2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subtracting_what_was_added_restores() {
+        let mut a = Moment::default();
+        [1.0, 2.5, -3.0, 7.0].iter().for_each(|&x| a.add(&Moment::of(x)));
+        let before = a;
+        let mut part = Moment::default();
+        [4.0, 4.5].iter().for_each(|&x| part.add(&Moment::of(x)));
+        a.add(&part);
+        a.subtract(&part).unwrap();
+        assert_eq!(a.n, before.n);
+        assert!((a.mean - before.mean).abs() < 1e-12 && (a.m2 - before.m2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_outlier_cannot_be_taken_away() {
+        let mut a = Moment::default();
+        [1.0, 2.0, 1e10].iter().for_each(|&x| a.add(&Moment::of(x)));
+        let before = a;
+        let error = a.subtract(&Moment::of(1e10)).unwrap_err();
+        assert!(error.to_string().contains("six digits"));
+        assert_eq!(a, before);
+        assert!(a.subtract(&Moment { n: 9.0, mean: 0.0, m2: 0.0 }).is_err());
+    }
+
+    #[test]
+    fn huge_values_stay_finite() {
+        let mut a = Moment::of(f64::MAX);
+        a.add(&Moment::of(-f64::MAX));
+        assert!(a.mean.is_finite() && a.m2.is_finite());
+    }
+}

@@ -1,0 +1,60 @@
+//! How large the sets of the rows with each label are.
+
+use super::{Count, PairTable, Statistic};
+use crate::data::{Remap, Rows};
+use crate::error::Result;
+use arrow::array::StructArray;
+
+/// N_ym: the weight of the rows that have label y and a set of size m.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SizeGivenLabel(PairTable<Count>);
+
+impl SizeGivenLabel {
+    /// The weight of the rows with `label` whose set has `size` labels.
+    pub fn get(&self, label: u32, size: u32) -> f64 {
+        self.0.get(label, size).0
+    }
+
+    /// All weights that are not zero, as (label, size, weight).
+    pub fn entries(&self) -> impl Iterator<Item = (u32, u32, f64)> {
+        self.0.entries().into_iter().map(|(a, b, n)| (a, b, n.0))
+    }
+}
+
+impl Statistic for SizeGivenLabel {
+    fn observe(&mut self, rows: &Rows) {
+        for set in rows.labels.iter() {
+            for &label in set {
+                self.0.add(label, set.len() as u32, Count(1.0));
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    fn forget(&mut self, other: &Self) -> Result<()> {
+        self.0.forget(&other.0)
+    }
+
+    fn decay(&mut self, factor: f64) {
+        self.0.decay(factor);
+    }
+
+    fn remap(&self, ids: &Remap) -> Self {
+        SizeGivenLabel(self.0.remap(Some(&ids.labels), None))
+    }
+
+    fn encode(&self) -> Result<StructArray> {
+        self.0.encode()
+    }
+
+    fn decode(row: &StructArray) -> Result<Self> {
+        PairTable::decode(row).map(SizeGivenLabel)
+    }
+
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}
