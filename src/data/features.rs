@@ -65,6 +65,8 @@ pub struct FeatureOptions {
     pub force: Option<FeatureKind>,
     /// A column that holds the size of the set to predict and is no feature.
     pub given_size: Option<String>,
+    /// Whether an evaluation may give the true size of each set, because the spec asks for it.
+    pub true_size: bool,
     /// The most features that may appear; `None` is no bound.
     pub max_features: Option<usize>,
     /// The most labels that may appear; `None` is no bound.

@@ -27,8 +27,10 @@ mod spec;
 mod trainer;
 
 pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer};
+#[cfg(feature = "sql")]
+pub(crate) use model::scored_label_type;
 pub use model::Model;
 pub use params::{Allowed, CheckedSpec, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
-pub use trainer::{Trainer, root, split_columns};
+pub use trainer::{Trainer, holds_features, root, split_columns};

@@ -5,6 +5,7 @@ use crate::data::{Binding, FeatureOptions, LabelReader, Rows, Space};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
 
@@ -195,20 +196,20 @@ impl Trainer {
         self.space.heap_size() + self.learner.heap_size()
     }
 
-    /// The model: labels and features in name order.
+    /// The model of what was learned so far: labels and features in name order.
     ///
     /// # Errors
     ///
     /// No labelled row was seen.
-    pub fn finish(self) -> Result<Model> {
+    pub fn finish(&self) -> Result<Model> {
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",
             ));
         }
         let (space, ids) = self.space.sorted();
-        let learner = if ids.is_identity() { self.learner } else { self.learner.remap(&ids) };
-        Ok(Model::new(self.algorithm, self.spec, space, self.rows_seen, learner))
+        let learner = self.learner.remap(&ids);
+        Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
     }
 }
 
@@ -234,20 +235,22 @@ pub fn split_columns(batch: &RecordBatch, labels: &str) -> Result<(ArrayRef, Arr
 
 /// The columns of a batch as one array of features.
 pub fn root(batch: &RecordBatch) -> ArrayRef {
-    use arrow::datatypes::DataType;
-    if let [column] = batch.columns()
-        && matches!(
-            column.data_type(),
-            DataType::Map(..)
-                | DataType::List(_)
-                | DataType::LargeList(_)
-                | DataType::FixedSizeList(..)
-                | DataType::ListView(_)
-                | DataType::LargeListView(_)
-                | DataType::Struct(_)
-        )
-    {
-        return Arc::clone(column);
+    match batch.columns() {
+        [column] if holds_features(column.data_type()) => Arc::clone(column),
+        _ => Arc::new(StructArray::from(batch.clone())),
     }
-    Arc::new(StructArray::from(batch.clone()))
+}
+
+/// Whether one column of this type is all features of a row rather than one of them.
+pub fn holds_features(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Struct(_)
+            | DataType::Map(..)
+            | DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_)
+    )
 }

@@ -95,3 +95,6 @@ pub(crate) fn permute(values: &[f64], new_ids: &[u32]) -> Vec<f64> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,6 +146,7 @@ impl Params {
 
 /// How features are read for this spec.
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
+    let size = Params::try_new(spec)?.size;
     Ok(FeatureOptions {
         force: match spec.word("event")? {
             "gaussian" => Some(FeatureKind::Numeric),
@@ -154,7 +155,8 @@ pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
             "categorical" => Some(FeatureKind::Category),
             _ => None,
         },
-        given_size: match Params::try_new(spec)?.size {
+        true_size: size == Size::Given(None),
+        given_size: match size {
             Size::Given(column) => column,
             _ => None,
         },

@@ -1,0 +1,66 @@
+//! `labelflow inspect`: what a model has learned.
+
+use super::output::print_table;
+use crate::error::Result;
+use crate::models::Registry;
+use crate::store::{digest_of, read_model, to_bytes};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub(super) struct Inspect {
+    /// The model file.
+    #[arg(value_name = "MODEL")]
+    pub(super) model: PathBuf,
+    /// How many labels, features per label and pairs are shown.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub(super) most: usize,
+}
+
+impl Inspect {
+    pub(super) fn run(&self) -> Result<()> {
+        let model = read_model(&self.model, &Registry::default())?;
+        let bytes = to_bytes(&model)?;
+        let space = model.space();
+        print_table(&[
+            vec!["algorithm".into(), model.algorithm().name.into()],
+            vec!["spec".into(), model.spec().to_string()],
+            vec!["rows".into(), model.rows().to_string()],
+            vec!["labels".into(), space.labels.len().to_string()],
+            vec!["features".into(), space.features.len().to_string()],
+            vec!["bytes".into(), bytes.len().to_string()],
+            vec!["digest".into(), digest_of(&bytes)?.to_string()],
+        ])?;
+        let insight = model.insight(self.most);
+        let mut order: Vec<usize> = (0..space.labels.len()).collect();
+        order.sort_by(|&a, &b| insight.label_counts[b].total_cmp(&insight.label_counts[a]).then(a.cmp(&b)));
+        let shown = order.len().min(self.most);
+        println!("\nlabels ({shown} most frequent of {}), with the features that tell most", order.len());
+        let mut lines = vec![vec!["label".into(), "rows".into(), "telling features".into()]];
+        for &y in order.iter().take(shown) {
+            let telling: Vec<String> = insight.telling[y]
+                .iter()
+                .map(|(name, weight)| format!("{name} {weight:+.2}"))
+                .collect();
+            lines.push(vec![
+                space.labels.name(y as u32).to_string(),
+                number(insight.label_counts[y]),
+                telling.join(", "),
+            ]);
+        }
+        print_table(&lines)?;
+        println!("\nstrongest label pairs");
+        let mut lines = vec![vec!["label".into(), "with".into(), "rows".into()]];
+        for (a, b, n) in insight.pairs {
+            let name = |y: u32| space.labels.name(y).to_string();
+            lines.push(vec![name(a), name(b), number(n)]);
+        }
+        print_table(&lines)
+    }
+}
+
+/// A weight: whole when it is.
+fn number(n: f64) -> String {
+    if n.fract() == 0.0 { format!("{n:.0}") } else { format!("{n:.3}") }
+}

@@ -1,0 +1,111 @@
+//! The command line: arguments, one library call, output.
+//!
+//! Results go to standard output, everything else to standard error. An error is one sentence;
+//! the exit code is 2 for bad usage or input and 1 for other failures.
+
+mod algorithms;
+mod columns;
+mod demo;
+mod evaluate;
+mod fit;
+mod generate;
+mod import;
+mod inspect;
+mod merge;
+mod output;
+mod score;
+mod sql;
+
+use crate::error::{Error, Result};
+use clap::{Parser, Subcommand};
+use std::future::Future;
+use std::process::ExitCode;
+
+/// Multi-label classification as a stage in a data pipeline.
+#[derive(Debug, Parser)]
+#[command(name = "labelflow", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the main job end to end on generated data.
+    Demo(demo::Demo),
+    /// Write generated data to a file.
+    Generate(generate::Generate),
+    /// Turn an ARFF file into Parquet, CSV or Arrow.
+    Import(import::Import),
+    /// Learn a model from a file.
+    Fit(fit::Fit),
+    /// Add predictions to a file.
+    Score(score::Score),
+    /// Compare algorithms by cross-validation or on a hold-out.
+    Evaluate(evaluate::Evaluate),
+    /// Merge models into one.
+    Merge(merge::Merge),
+    /// Show what a model has learned.
+    Inspect(inspect::Inspect),
+    /// Run SQL with all labelflow functions and files as tables.
+    Sql(sql::Sql),
+    /// List the algorithms and their parameters.
+    Algorithms(algorithms::Algorithms),
+}
+
+/// Runs the command of this process.
+pub fn main() -> ExitCode {
+    match run(std::env::args_os()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(error)) => {
+            // Help and version are no failures; clap prints each to its stream.
+            let _ = error.print();
+            ExitCode::from(error.exit_code() as u8)
+        }
+        Err(Failure::Own(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::from(if error.kind().is_user_error() { 2 } else { 1 })
+        }
+    }
+}
+
+enum Failure {
+    Usage(clap::Error),
+    Own(Error),
+}
+
+fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<(), Failure> {
+    let cli = Cli::try_parse_from(args).map_err(Failure::Usage)?;
+    let done = match cli.command {
+        Command::Demo(command) => command.run(),
+        Command::Generate(command) => command.run(),
+        Command::Import(command) => command.run(),
+        Command::Fit(command) => command.run(),
+        Command::Score(command) => command.run(),
+        Command::Evaluate(command) => command.run(),
+        Command::Merge(command) => command.run(),
+        Command::Inspect(command) => command.run(),
+        Command::Sql(command) => command.run(),
+        Command::Algorithms(command) => command.run(),
+    };
+    done.map_err(Failure::Own)
+}
+
+/// Runs `work` on a runtime with `threads` threads (0 is one per core).
+fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if threads > 0 {
+        builder.worker_threads(threads);
+    }
+    let runtime =
+        builder.enable_time().build().map_err(|e| Error::io("the thread pool cannot start", e))?;
+    runtime.block_on(work)
+}
+
+/// How many threads `--threads` means.
+fn thread_count(threads: usize) -> usize {
+    if threads > 0 {
+        return threads;
+    }
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,192 @@
+//! Progress bars, tables and files on their way out.
+
+use crate::error::{Error, Result};
+use crate::sql::Progress;
+use crate::store::AtomicFile;
+use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A bar on a terminal, nothing when piped.
+pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
+    let bar = match total {
+        Some(total) => ProgressBar::new(total),
+        None => ProgressBar::no_length(),
+    };
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    let with_total = "{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)";
+    let without = "{msg} {human_pos} ({per_sec})";
+    let template = if total.is_some() { with_total } else { without };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_string());
+    bar
+}
+
+/// Shows the progress of a query on `bar`.
+pub(super) fn show(bar: &ProgressBar, progress: Progress) {
+    if let Some(total) = progress.total
+        && bar.length() != Some(total)
+    {
+        bar.set_length(total);
+        if let Ok(style) = ProgressStyle::with_template(
+            "{msg} {bar:30} {human_pos} of {human_len} rows ({per_sec}, {eta} left)",
+        ) {
+            bar.set_style(style);
+        }
+    }
+    bar.set_position(progress.rows);
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Columns for people.
+    Table,
+    /// Comma-separated values; lists as `a;b`.
+    Csv,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Prints the rows of a query.
+pub(super) fn print_batches(batches: &[RecordBatch], format: Format) -> Result<()> {
+    let batches = batches.iter().map(readable).collect::<Result<Vec<_>>>()?;
+    let mut out = std::io::stdout().lock();
+    let written = match format {
+        Format::Table => {
+            let text = arrow::util::pretty::pretty_format_batches(&batches)?;
+            writeln!(out, "{text}")
+        }
+        Format::Csv => write_csv(&mut out, &batches),
+        Format::Json => write_json(&mut out, &batches),
+    };
+    finish(written)
+}
+
+/// A closed pipe is the reader's choice, not a failure.
+pub(super) fn finish(written: std::io::Result<()>) -> Result<()> {
+    match written {
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|e| Error::io("standard output", e)),
+    }
+}
+
+/// Models and other bytes are told by their size.
+fn readable(batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if matches!(
+            field.data_type(),
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+        ) {
+            let bytes = arrow::compute::cast(column, &DataType::LargeBinary)?;
+            let bytes: &arrow::array::LargeBinaryArray = arrow::array::AsArray::as_binary(&bytes);
+            let sizes: StringArray =
+                bytes.iter().map(|b| b.map(|b| format!("<{} bytes>", b.len()))).collect();
+            fields.push(Arc::new(Field::new(field.name(), DataType::Utf8, true)));
+            columns.push(Arc::new(sizes) as ArrayRef);
+        } else {
+            fields.push(Arc::clone(field));
+            columns.push(Arc::clone(column));
+        }
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// A value as text: lists as `a;b`, structs as Arrow prints them.
+fn text(column: &ArrayRef, row: usize) -> Result<String> {
+    if column.is_null(row) {
+        return Ok(String::new());
+    }
+    if let Some(list) = arrow::array::AsArray::as_list_opt::<i32>(column.as_ref()) {
+        let values = list.value(row);
+        let items = (0..values.len()).map(|i| text(&values, i)).collect::<Result<Vec<_>>>()?;
+        return Ok(items.join(";"));
+    }
+    let options = FormatOptions::default();
+    Ok(ArrayFormatter::try_new(column.as_ref(), &options)?.value(row).to_string())
+}
+
+fn write_csv(out: &mut impl Write, batches: &[RecordBatch]) -> std::io::Result<()> {
+    let quote = |s: &str| {
+        if s.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", s.replace('"', "\"\""))
+        } else {
+            s.to_string()
+        }
+    };
+    let Some(first) = batches.first() else { return Ok(()) };
+    let names: Vec<String> = first.schema().fields().iter().map(|f| quote(f.name())).collect();
+    writeln!(out, "{}", names.join(","))?;
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            let values: Result<Vec<String>> =
+                batch.columns().iter().map(|c| text(c, row).map(|t| quote(&t))).collect();
+            writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_json(out: &mut impl Write, batches: &[RecordBatch]) -> std::io::Result<()> {
+    use datafusion::arrow::json::{WriterBuilder, writer::LineDelimited};
+    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
+    for batch in batches {
+        writer.write(batch).map_err(std::io::Error::other)?;
+    }
+    writer.finish().map_err(std::io::Error::other)
+}
+
+/// Lines of cells as columns, the first line as head; numbers to the right.
+pub(super) fn print_table(lines: &[Vec<String>]) -> Result<()> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| {
+        lines.iter().filter_map(|l| l.get(c)).map(|s| s.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let numeric = |c: usize| lines.iter().skip(1).all(|l| l.get(c).is_none_or(|s| s.parse::<f64>().is_ok()));
+    let right: Vec<bool> = (0..columns).map(numeric).collect();
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        let mut text = String::new();
+        for (c, cell) in line.iter().enumerate() {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            let cell = if right[c] { format!("{pad}{cell}") } else { format!("{cell}{pad}") };
+            text.push_str(&cell);
+            text.push_str("  ");
+        }
+        let written = writeln!(out, "{}", text.trim_end());
+        if written.is_err() {
+            return finish(written);
+        }
+    }
+    Ok(())
+}
+
+/// Runs `write` on a temporary name beside `path` and gives it its name when it is done.
+pub(super) async fn write_file<F, Fut>(path: &Path, write: F) -> Result<()>
+where
+    F: FnOnce(String) -> Fut,
+    Fut: Future<Output = Result<()>>,
+{
+    let file = AtomicFile::try_new(path)?;
+    let name = file.temporary().to_str().ok_or_else(|| {
+        Error::usage(format!("output `{}` is no valid UTF-8", path.display()))
+    })?;
+    write(name.to_string()).await?;
+    file.commit()
+}
+
+/// A number of seconds for people.
+pub(super) fn seconds(elapsed: std::time::Duration) -> String {
+    format!("{:.1} s", elapsed.as_secs_f64())
+}

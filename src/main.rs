@@ -1,0 +1,5 @@
+//! The `labelflow` command.
+
+fn main() -> std::process::ExitCode {
+    labelflow::cli::main()
+}

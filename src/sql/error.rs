@@ -1,0 +1,65 @@
+//! The one place where errors pass between labelflow and DataFusion.
+
+use crate::error::{Error, ErrorKind};
+use datafusion::error::DataFusionError;
+use std::sync::Arc;
+
+/// `error` as a DataFusion error, from which [`from_datafusion`] gets it back.
+pub fn to_datafusion(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// The labelflow error inside `error`, or its nearest equivalent with the kind kept.
+pub fn from_datafusion(error: DataFusionError) -> Error {
+    if let Some(own) = find_own(&error) {
+        return Error::new(own.kind(), own.to_string());
+    }
+    let kind = match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => ErrorKind::Limit,
+        DataFusionError::SQL(..)
+        | DataFusionError::Plan(_)
+        | DataFusionError::Configuration(_)
+        | DataFusionError::NotImplemented(_)
+        | DataFusionError::SchemaError(..) => ErrorKind::Usage,
+        DataFusionError::ParquetError(_) => ErrorKind::Corrupt,
+        DataFusionError::Execution(_) | DataFusionError::ArrowError(..) => ErrorKind::Data,
+        DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => ErrorKind::Io,
+        _ => ErrorKind::Internal,
+    };
+    let text = error.find_root().strip_backtrace();
+    Error::new(kind, text).with_source(error)
+}
+
+fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
+    let mut next = Some(error);
+    while let Some(e) = next {
+        if let Some(own) = e.downcast_ref::<Error>() {
+            return Some(own);
+        }
+        // An I/O error and a shared error do not name the error they hold as their source.
+        if let Some(inner) = e.downcast_ref::<std::io::Error>().and_then(|io| io.get_ref()) {
+            next = Some(inner as &(dyn std::error::Error + 'static));
+        } else if let Some(shared) = e.downcast_ref::<Arc<DataFusionError>>() {
+            next = Some(shared.as_ref());
+        } else {
+            next = e.source();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_survives_the_way_through_datafusion() {
+        let inner = to_datafusion(Error::limit("too many labels"));
+        let wrapped = DataFusionError::Shared(Arc::new(inner.context("while planning")));
+        let back = from_datafusion(wrapped);
+        assert_eq!(back.kind(), ErrorKind::Limit);
+        assert_eq!(back.to_string(), "too many labels");
+        let plan = from_datafusion(DataFusionError::Plan("no such table".into()));
+        assert_eq!(plan.kind(), ErrorKind::Usage);
+    }
+}

@@ -1,0 +1,105 @@
+//! `model_info(model)`: what a model is.
+
+use super::cache::{ModelCache, SharedCache};
+use super::error::to_datafusion;
+use super::model_argument::{self, Models};
+use crate::error::Result;
+use crate::models::Model;
+use crate::store;
+use datafusion::arrow::array::{
+    ArrayRef, Int32Array, Int64Array, ListBuilder, StringArray, StringBuilder, StructArray,
+};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::{DataType, Field, Fields};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ModelInfo {
+    signature: Signature,
+    cache: SharedCache,
+}
+
+impl ModelInfo {
+    pub(super) fn new(cache: &Arc<ModelCache>) -> Self {
+        let signature = Signature::any(1, Volatility::Stable);
+        ModelInfo { signature, cache: SharedCache(Arc::clone(cache)) }
+    }
+
+    fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        let models = match Models::read(&args.args[0], &self.cache.0)? {
+            Models::One(model) => vec![model; args.number_rows],
+            Models::Rows(models) => models,
+        };
+        let mut labels = ListBuilder::new(StringBuilder::new());
+        let mut features = ListBuilder::new(StringBuilder::new());
+        let mut digests = Vec::with_capacity(models.len());
+        for model in &models {
+            let Some(model) = model else {
+                labels.append_null();
+                features.append_null();
+                digests.push(None);
+                continue;
+            };
+            labels.append_value(model.space().labels.names().map(Some));
+            features.append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
+            digests.push(Some(store::digest_of(&store::to_bytes(model)?)?.to_string()));
+        }
+        let of = |get: fn(&Model) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter(models.iter().map(|m| m.as_deref().map(get))))
+        };
+        let rows = models.iter().map(|m| m.as_deref().map(|m| m.rows() as i64));
+        let version = models.iter().map(|m| m.as_ref().map(|_| store::FORMAT_VERSION as i32));
+        let columns: Vec<ArrayRef> = vec![
+            of(|m| m.algorithm().name.to_string()),
+            of(|m| m.spec().to_string()),
+            Arc::new(Int64Array::from_iter(rows)),
+            Arc::new(labels.finish()),
+            Arc::new(features.finish()),
+            Arc::new(Int32Array::from_iter(version)),
+            Arc::new(StringArray::from_iter(digests)),
+        ];
+        let nulls = NullBuffer::from_iter(models.iter().map(Option::is_some));
+        Ok(Arc::new(StructArray::try_new(fields(), columns, Some(nulls))?))
+    }
+}
+
+fn fields() -> Fields {
+    let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    Fields::from(vec![
+        Field::new("algorithm", DataType::Utf8, true),
+        Field::new("spec", DataType::Utf8, true),
+        Field::new("rows", DataType::Int64, true),
+        Field::new("labels", texts.clone(), true),
+        Field::new("features", texts, true),
+        Field::new("version", DataType::Int32, true),
+        Field::new("digest", DataType::Utf8, true),
+    ])
+}
+
+impl ScalarUDFImpl for ModelInfo {
+    fn name(&self) -> &str {
+        "model_info"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        for data_type in types {
+            model_argument::check_type(self.name(), data_type).map_err(to_datafusion)?;
+        }
+        Ok(DataType::Struct(fields()))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        self.run(&args)
+            .map(ColumnarValue::Array)
+            .map_err(|e| to_datafusion(e.context("model_info")))
+    }
+}

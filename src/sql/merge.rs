@@ -1,0 +1,206 @@
+//! Arithmetic of models: `merge_models`, `subtract_model`, `decay_model`.
+
+use super::cache::{ModelCache, SharedCache};
+use super::error::to_datafusion;
+use super::model_argument::{self, Models};
+use crate::error::{Error, Result};
+use crate::models::{Model, Trainer};
+use crate::store;
+use datafusion::arrow::array::{ArrayRef, AsArray, BinaryViewBuilder};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use std::sync::Arc;
+
+/// `merge_models(model)`: the model of everything the models of a group have seen.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct MergeModels {
+    signature: Signature,
+    cache: SharedCache,
+}
+
+impl MergeModels {
+    pub(super) fn new(cache: &Arc<ModelCache>) -> Self {
+        let signature = Signature::any(1, Volatility::Immutable);
+        MergeModels { signature, cache: SharedCache(Arc::clone(cache)) }
+    }
+}
+
+impl AggregateUDFImpl for MergeModels {
+    fn name(&self) -> &str {
+        "merge_models"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        for data_type in types {
+            model_argument::check_type(self.name(), data_type).map_err(to_datafusion)?;
+        }
+        Ok(DataType::BinaryView)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            let error = Error::usage("merge_models: DISTINCT is not supported: remove duplicates in a subquery");
+            return Err(to_datafusion(error));
+        }
+        Ok(Box::new(Merged { cache: Arc::clone(&self.cache.0), trainer: None }))
+    }
+}
+
+#[derive(Debug)]
+struct Merged {
+    cache: Arc<ModelCache>,
+    trainer: Option<Trainer>,
+}
+
+impl Merged {
+    fn add(&mut self, models: &ArrayRef) -> Result<()> {
+        let models = match Models::read(&ColumnarValue::Array(Arc::clone(models)), &self.cache)? {
+            Models::Rows(models) => models,
+            Models::One(model) => vec![model],
+        };
+        for model in models.into_iter().flatten() {
+            match &mut self.trainer {
+                Some(trainer) => trainer.merge(&model)?,
+                None => self.trainer = Some(model.reopen()?),
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> Result<ScalarValue> {
+        let bytes = match &self.trainer {
+            Some(trainer) => Some(store::to_bytes(&trainer.finish()?)?),
+            None => None,
+        };
+        Ok(ScalarValue::BinaryView(bytes))
+    }
+}
+
+impl Accumulator for Merged {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
+        self.add(&values[0]).map_err(|e| to_datafusion(e.context("merge_models")))
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
+        self.update_batch(states)
+    }
+
+    fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
+        Ok(vec![self.bytes().map_err(to_datafusion)?])
+    }
+
+    fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
+        self.bytes().map_err(to_datafusion)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.trainer.as_ref().map_or(0, Trainer::heap_size)
+    }
+}
+
+/// What is done to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Change {
+    Subtract,
+    Decay,
+}
+
+/// `subtract_model(model, part)` and `decay_model(model, factor)`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ChangeModel {
+    change: Change,
+    signature: Signature,
+    cache: SharedCache,
+}
+
+/// The scalar functions of this file.
+pub(super) fn scalars(cache: &Arc<ModelCache>) -> impl Iterator<Item = ChangeModel> {
+    let cache = SharedCache(Arc::clone(cache));
+    [Change::Subtract, Change::Decay].into_iter().map(move |change| ChangeModel {
+        change,
+        signature: Signature::any(2, Volatility::Stable),
+        cache: cache.clone(),
+    })
+}
+
+impl ChangeModel {
+    fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        let rows = args.number_rows;
+        let models = self.per_row(&args.args[0], rows)?;
+        let mut out = BinaryViewBuilder::with_capacity(rows);
+        match self.change {
+            Change::Subtract => {
+                let parts = self.per_row(&args.args[1], rows)?;
+                for pair in models.iter().zip(&parts) {
+                    out.append_option(match pair {
+                        (Some(model), Some(part)) => Some(changed(model, |t| t.forget(part))?),
+                        _ => None,
+                    });
+                }
+            }
+            Change::Decay => {
+                let factors = args.args[1].to_array(rows).map_err(super::from_datafusion)?;
+                let factors = cast(&factors, &DataType::Float64)?;
+                for pair in models.iter().zip(factors.as_primitive::<Float64Type>()) {
+                    out.append_option(match pair {
+                        (Some(model), Some(factor)) => Some(changed(model, |t| t.decay(factor))?),
+                        _ => None,
+                    });
+                }
+            }
+        }
+        Ok(Arc::new(out.finish()))
+    }
+
+    fn per_row(&self, value: &ColumnarValue, rows: usize) -> Result<Vec<Option<Arc<Model>>>> {
+        Ok(match Models::read(value, &self.cache.0)? {
+            Models::One(model) => vec![model; rows],
+            Models::Rows(models) => models,
+        })
+    }
+}
+
+fn changed(model: &Model, change: impl FnOnce(&mut Trainer) -> Result<()>) -> Result<Vec<u8>> {
+    let mut trainer = model.reopen()?;
+    change(&mut trainer)?;
+    store::to_bytes(&trainer.finish()?)
+}
+
+impl ScalarUDFImpl for ChangeModel {
+    fn name(&self) -> &str {
+        match self.change {
+            Change::Subtract => "subtract_model",
+            Change::Decay => "decay_model",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        let check = |t: &DataType| model_argument::check_type(self.name(), t).map_err(to_datafusion);
+        types.first().map_or(Ok(()), check)?;
+        if self.change == Change::Subtract {
+            types.get(1).map_or(Ok(()), check)?;
+        }
+        Ok(DataType::BinaryView)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        self.run(&args)
+            .map(ColumnarValue::Array)
+            .map_err(|e| to_datafusion(e.context(self.name())))
+    }
+}

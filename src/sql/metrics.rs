@@ -1,0 +1,253 @@
+//! Metrics as aggregates: `hamming_score(truth, predicted[, label_count])` and the like, and
+//! `label_report(truth, predicted)`.
+
+use super::error::to_datafusion;
+use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::error::{Error, Result};
+use crate::metrics::{Metric, SetMetrics};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, ListArray, ListBuilder, StringArray, StringBuilder,
+    StructArray, UInt32Array,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, Signature, TypeSignature, Volatility,
+};
+use std::sync::Arc;
+
+/// SQL names; where the short name of a metric would be too general, it says what it is of.
+fn sql_name(metric: Metric) -> &'static str {
+    match metric.name() {
+        "jaccard" => "jaccard_score",
+        "precision" => "example_precision",
+        "recall" => "example_recall",
+        "f1" => "example_f1",
+        name => name,
+    }
+}
+
+/// One metric, or the report.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct MetricFunction {
+    metric: Option<Metric>,
+    signature: Signature,
+}
+
+/// All metric functions.
+pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
+    let arity = |counts: &[usize]| {
+        let any = counts.iter().map(|&n| TypeSignature::Any(n)).collect();
+        Signature::one_of(any, Volatility::Immutable)
+    };
+    let metrics = Metric::ALL
+        .iter()
+        .map(move |&m| MetricFunction { metric: Some(m), signature: arity(&[2, 3]) });
+    metrics.chain([MetricFunction { metric: None, signature: Signature::any(2, Volatility::Immutable) }])
+}
+
+fn report_item() -> DataType {
+    let count = |name: &str| Field::new(name, DataType::Int64, false);
+    DataType::Struct(Fields::from(vec![
+        Field::new("label", DataType::Utf8, false),
+        count("true_positive"),
+        count("false_positive"),
+        count("false_negative"),
+    ]))
+}
+
+fn text_list() -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
+}
+
+fn state_type() -> Result<DataType> {
+    Ok(SetMetrics::default().encode()?.data_type().clone())
+}
+
+impl AggregateUDFImpl for MetricFunction {
+    fn name(&self) -> &str {
+        self.metric.map_or("label_report", sql_name)
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        let name = self.name();
+        for (what, t) in ["truth", "predicted"].iter().zip(types) {
+            if !LabelReader::accepts(t) {
+                return Err(to_datafusion(Error::usage(format!(
+                    "{name}: {what} must be a list of labels, not {t}; write {name}(truth, predicted)"
+                ))));
+            }
+        }
+        match types.get(2) {
+            Some(t) if !t.is_integer() && t != &DataType::Null => {
+                Err(to_datafusion(Error::usage(format!(
+                    "{name}: the third argument is the number of labels, not {t}"
+                ))))
+            }
+            _ => Ok(match self.metric {
+                Some(_) => DataType::Float64,
+                None => DataType::List(Arc::new(Field::new_list_field(report_item(), true))),
+            }),
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> DataFusionResult<Vec<FieldRef>> {
+        let field = |part: &str, data_type: DataType| -> FieldRef {
+            Arc::new(Field::new(format_state_name(args.name, part), data_type, true))
+        };
+        Ok(vec![
+            field("labels", text_list()),
+            field("state", state_type().map_err(to_datafusion)?),
+            field("label_count", DataType::Int64),
+        ])
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            let name = self.name();
+            return Err(to_datafusion(Error::usage(format!(
+                "{name}: DISTINCT is not supported: remove duplicates in a subquery"
+            ))));
+        }
+        Ok(Box::new(MetricState { metric: self.metric, ..MetricState::default() }))
+    }
+}
+
+#[derive(Debug, Default)]
+struct MetricState {
+    metric: Option<Metric>,
+    labels: Vocabulary,
+    metrics: SetMetrics,
+    label_count: Option<i64>,
+}
+
+impl MetricState {
+    fn observe(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let (truth, predicted) = (&values[0], &values[1]);
+        if truth.data_type() == &DataType::Null || predicted.data_type() == &DataType::Null {
+            return Ok(());
+        }
+        let both = NullBuffer::union(truth.nulls(), predicted.nulls());
+        let (truth, predicted) = match both.filter(|n| n.null_count() > 0) {
+            None => (Arc::clone(truth), Arc::clone(predicted)),
+            Some(nulls) => {
+                let rows = (0..nulls.len()).filter(|&i| nulls.is_valid(i)).map(|i| i as u32);
+                let rows = UInt32Array::from_iter_values(rows);
+                (take(truth, &rows, None)?, take(predicted, &rows, None)?)
+            }
+        };
+        let (mut a, mut b) = (LabelSets::default(), LabelSets::default());
+        let labels = &mut self.labels;
+        LabelReader::read(&truth, &mut a, |name| Ok(Some(labels.intern(name))))?;
+        LabelReader::read(&predicted, &mut b, |name| Ok(Some(labels.intern(name))))?;
+        self.metrics.observe_sets(&a, &b)?;
+        if let Some(counts) = values.get(2).filter(|_| self.label_count.is_none()) {
+            self.label_count = first_number(counts)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let (names, parts) = (states[0].as_list::<i32>(), states[1].as_struct());
+        for i in (0..parts.len()).filter(|&i| parts.is_valid(i)) {
+            let names = names.value(i);
+            let names: &StringArray = names.as_string();
+            let ids: Vec<u32> = names.iter().flatten().map(|n| self.labels.intern(n)).collect();
+            let part = parts.slice(i, 1);
+            let columns = part.columns().iter().map(|c| take(c, &UInt32Array::from(vec![0]), None));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            let row = StructArray::try_new(part.fields().clone(), columns, None)?;
+            self.metrics.merge(&SetMetrics::decode(&row)?.remap(&ids));
+        }
+        if self.label_count.is_none() {
+            self.label_count = first_number(&states[2])?;
+        }
+        Ok(())
+    }
+
+    fn names(&self) -> ListArray {
+        let mut names = ListBuilder::new(StringBuilder::new());
+        names.append_value(self.labels.names().map(Some));
+        names.finish()
+    }
+
+    fn report(&self) -> Result<ScalarValue> {
+        let mut outcomes = self.metrics.label_report();
+        outcomes.sort_by_key(|o| self.labels.name(o.label).to_string());
+        let number = |get: fn(&crate::metrics::LabelOutcome) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(outcomes.iter().map(get)))
+        };
+        let labels = outcomes.iter().map(|o| self.labels.name(o.label));
+        let DataType::Struct(fields) = report_item() else {
+            return Err(Error::internal("reports are structs"));
+        };
+        let rows = StructArray::try_new(
+            fields,
+            vec![
+                Arc::new(StringArray::from_iter_values(labels)),
+                number(|o| o.true_positive as i64),
+                number(|o| o.false_positive as i64),
+                number(|o| o.false_negative as i64),
+            ],
+            None,
+        )?;
+        let item = Arc::new(Field::new_list_field(report_item(), true));
+        let offsets = OffsetBuffer::from_lengths([rows.len()]);
+        let nulls = NullBuffer::from(vec![self.metrics.rows() > 0]);
+        let list = ListArray::try_new(item, offsets, Arc::new(rows), Some(nulls))?;
+        Ok(ScalarValue::List(Arc::new(list)))
+    }
+}
+
+fn first_number(array: &ArrayRef) -> Result<Option<i64>> {
+    let numbers = cast(array, &DataType::Int64)?;
+    Ok(numbers.as_primitive::<Int64Type>().iter().flatten().next())
+}
+
+impl Accumulator for MetricState {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
+        self.observe(values).map_err(to_datafusion)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
+        self.merge(states).map_err(to_datafusion)
+    }
+
+    fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
+        let state = self.metrics.encode().map_err(to_datafusion)?;
+        Ok(vec![
+            ScalarValue::List(Arc::new(self.names())),
+            ScalarValue::Struct(Arc::new(state)),
+            ScalarValue::Int64(self.label_count),
+        ])
+    }
+
+    fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
+        let Some(metric) = self.metric else { return self.report().map_err(to_datafusion) };
+        let count = match self.label_count {
+            Some(n) if n < self.labels.len() as i64 => {
+                return Err(to_datafusion(Error::usage(format!(
+                    "{}: label_count is {n}, but there are {} labels in the rows",
+                    sql_name(metric),
+                    self.labels.len()
+                ))));
+            }
+            Some(n) => Some(n as usize),
+            None => None,
+        };
+        Ok(ScalarValue::Float64(self.metrics.value(metric, count)))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.labels.heap_size() + self.metrics.heap_size()
+    }
+}

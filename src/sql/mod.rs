@@ -1,0 +1,74 @@
+//! labelflow as SQL functions of DataFusion.
+//!
+//! [`register_all`] adds them to a session; [`session`] makes a session that also knows files as
+//! tables. No algorithm is named here: functions find them through the registry.
+
+mod cache;
+mod error;
+mod info;
+mod merge;
+mod metrics;
+mod model_argument;
+mod pack;
+mod query;
+mod scoring;
+mod session;
+mod tables;
+mod train;
+
+pub use error::{from_datafusion, to_datafusion};
+pub use query::{Progress, run_to_end};
+pub use session::{SessionOptions, session};
+pub use tables::{FileTables, enable_file_tables};
+
+use crate::models::Registry;
+use cache::ModelCache;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::prelude::SessionContext;
+use std::sync::Arc;
+
+/// Adds every labelflow function to `ctx`.
+///
+/// # Examples
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let ctx = SessionContext::new();
+/// labelflow::sql::register_all(&ctx);
+/// let rows = ctx
+///     .sql(
+///         "WITH t(x, labels) AS (VALUES (0.0, ['low']), (0.2, ['low']), (9.0, ['high']), (9.1, ['high']))
+///          SELECT predict_labels((SELECT train_labels('naibx', labels, x) FROM t), x) AS tags
+///          FROM (SELECT 8.8 AS x)",
+///     )
+///     .await?
+///     .collect()
+///     .await?;
+/// let text = datafusion::arrow::util::pretty::pretty_format_batches(&rows)?.to_string();
+/// assert!(text.contains("[high]"));
+/// # Ok::<(), datafusion::error::DataFusionError>(())
+/// # }).unwrap();
+/// ```
+pub fn register_all(ctx: &SessionContext) {
+    register_with(ctx, Registry::default());
+}
+
+/// As [`register_all`], with the algorithms of `registry`.
+pub fn register_with(ctx: &SessionContext, registry: Registry) {
+    let cache = Arc::new(ModelCache::new(registry));
+    for function in scoring::functions(&cache) {
+        ctx.register_udf(ScalarUDF::from(function));
+    }
+    ctx.register_udf(ScalarUDF::from(info::ModelInfo::new(&cache)));
+    for function in merge::scalars(&cache) {
+        ctx.register_udf(ScalarUDF::from(function));
+    }
+    ctx.register_udaf(AggregateUDF::from(train::TrainLabels::new(&cache)));
+    ctx.register_udaf(AggregateUDF::from(merge::MergeModels::new(&cache)));
+    for function in metrics::functions() {
+        ctx.register_udaf(AggregateUDF::from(function));
+    }
+    pack::install(ctx);
+}

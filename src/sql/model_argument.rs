@@ -1,0 +1,112 @@
+//! The model argument of a function: one model for all rows, or one per row.
+
+use super::cache::ModelCache;
+use crate::error::{Error, Result};
+use crate::models::Model;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::ColumnarValue;
+use std::sync::Arc;
+
+/// The models of a batch.
+pub(super) enum Models {
+    /// The same for every row; `None` is NULL.
+    One(Option<Arc<Model>>),
+    /// One for each row.
+    Rows(Vec<Option<Arc<Model>>>),
+}
+
+/// Whether a model can come as this type.
+pub(super) fn check_type(function: &str, data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Null => Ok(()),
+        other => Err(Error::usage(format!(
+            "{function}: the first argument is a model (the value of train_labels, or the name of a \
+             model file), not {other}"
+        ))),
+    }
+}
+
+impl Models {
+    pub(super) fn read(value: &ColumnarValue, cache: &ModelCache) -> Result<Self> {
+        match value {
+            ColumnarValue::Scalar(scalar) => Ok(Models::One(one(scalar, cache)?)),
+            ColumnarValue::Array(array) => Ok(Models::Rows(many(array, cache)?)),
+        }
+    }
+
+    /// The distinct models, each with its rows; rows without a model are left out.
+    pub(super) fn by_model(models: &[Option<Arc<Model>>]) -> Vec<(&Arc<Model>, Vec<u32>)> {
+        let mut groups: Vec<(&Arc<Model>, Vec<u32>)> = Vec::new();
+        let mut index = std::collections::HashMap::new();
+        for (row, model) in models.iter().enumerate() {
+            let Some(model) = model else { continue };
+            let at = *index.entry(Arc::as_ptr(model)).or_insert_with(|| {
+                groups.push((model, Vec::new()));
+                groups.len() - 1
+            });
+            groups[at].1.push(row as u32);
+        }
+        groups
+    }
+}
+
+/// The model of a constant.
+pub(super) fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
+    match scalar {
+        ScalarValue::Binary(bytes)
+        | ScalarValue::LargeBinary(bytes)
+        | ScalarValue::BinaryView(bytes) => {
+            bytes.as_deref().map(|b| cache.from_bytes(b)).transpose()
+        }
+        ScalarValue::Null => Ok(None),
+        other => match other.try_as_str() {
+            Some(name) => name.map(|n| cache.from_file(n)).transpose(),
+            None => Err(Error::usage(format!("a model cannot be {}", other.data_type()))),
+        },
+    }
+}
+
+fn many(array: &ArrayRef, cache: &ModelCache) -> Result<Vec<Option<Arc<Model>>>> {
+    match array.data_type() {
+        DataType::Null => Ok(vec![None; array.len()]),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            let names = cast(array, &DataType::Utf8View)?;
+            let names = names.as_string_view();
+            (0..names.len())
+                .map(|i| names.is_valid(i).then(|| cache.from_file(names.value(i))).transpose())
+                .collect()
+        }
+        _ => {
+            let models = cast(array, &DataType::BinaryView)?;
+            let models = models.as_binary_view();
+            let mut last: Option<(u128, Arc<Model>)> = None;
+            let mut out = Vec::with_capacity(models.len());
+            for i in 0..models.len() {
+                if models.is_null(i) {
+                    out.push(None);
+                    continue;
+                }
+                // Joined models come in runs that share one view.
+                let view = models.views()[i];
+                let model = match &last {
+                    Some((seen, model)) if *seen == view => Arc::clone(model),
+                    _ => cache
+                        .from_bytes(models.value(i))
+                        .map_err(|e| e.context(format!("the model in row {i}")))?,
+                };
+                last = Some((view, Arc::clone(&model)));
+                out.push(Some(model));
+            }
+            Ok(out)
+        }
+    }
+}

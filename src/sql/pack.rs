@@ -1,0 +1,275 @@
+//! Packs the variadic feature arguments of the SQL functions into one named struct.
+//!
+//! Names of columns do not survive the optimizer: it merges projections and extracts common
+//! subexpressions. So before any optimizer rule runs, `predict_labels(m, a, t.b)` becomes
+//! `predict_labels(m, named_struct('a', a, 'b', t.b))`, and the names travel in the type.
+
+use crate::models::holds_features;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::functions::core::named_struct;
+use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
+use datafusion::logical_expr::expr_rewriter::{NamePreserver, unnormalize_col};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::prelude::SessionContext;
+
+/// Each function that takes features, with the index of its first feature argument.
+const FIRST_FEATURE: &[(&str, usize)] = &[
+    ("train_labels", 2),
+    ("learn_bayes_net", 2),
+    ("learn_and_predict", 2),
+    ("learn_polytree", 1),
+    ("predict_labels", 1),
+    ("score_labels", 1),
+    ("top_labels", 2),
+    ("predict_sets", 2),
+];
+
+/// Adds the rule to a session. It runs after DataFusion's own type coercion and before the optimizer.
+pub(crate) fn install(ctx: &SessionContext) {
+    ctx.add_analyzer_rule(Arc::new(PackFeatures));
+}
+
+/// The rewrite of `f(…, a, b)` to `f(…, named_struct('a', a, 'b', b))` in every node of a plan.
+#[derive(Debug)]
+pub(crate) struct PackFeatures;
+
+impl AnalyzerRule for PackFeatures {
+    fn name(&self) -> &str {
+        "pack_features"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        // Bottom up, into subqueries of expressions too (scalar, IN, EXISTS, lateral).
+        plan.transform_up_with_subqueries(pack_plan).map(|plan| plan.data)
+    }
+}
+
+fn pack_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    // The columns the expressions of this node may name; only types are looked up in it.
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+        schema.merge(&source);
+    }
+    // Parents name the outputs of projections, aggregates and windows by the text of the original
+    // expression; the preserver puts that text back as an alias.
+    let names = NamePreserver::new(&plan);
+    let packed = plan.map_expressions(|expr| match expr {
+        // A grouping set has to stay the top of its expression: its members are named, not itself.
+        Expr::GroupingSet(_) => expr.map_children(|member| pack_named(member, &schema, &names)),
+        expr => pack_named(expr, &schema, &names),
+    })?;
+    if packed.transformed { packed.map_data(LogicalPlan::recompute_schema) } else { Ok(packed) }
+}
+
+fn pack_named(expr: Expr, schema: &DFSchema, names: &NamePreserver) -> Result<Transformed<Expr>> {
+    let name = names.save(&expr);
+    let packed = expr.transform_up(|expr| pack_call(expr, schema))?;
+    Ok(if packed.transformed { packed.update_data(|expr| name.restore(expr)) } else { packed })
+}
+
+/// Packs one call; anything else comes back as it is.
+///
+/// The signature is that of `FunctionRewrite::rewrite` without its configuration.
+fn pack_call(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
+            let packed = pack_arguments(func.name(), &mut args, schema)?;
+            Ok(transformed(Expr::ScalarFunction(ScalarFunction { func, args }), packed))
+        }
+        Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
+            let packed = pack_arguments(func.name(), &mut params.args, schema)?;
+            Ok(transformed(Expr::AggregateFunction(AggregateFunction { func, params }), packed))
+        }
+        // `learn_and_predict(…) OVER` and any of the aggregates used as a window.
+        Expr::WindowFunction(mut window) => {
+            let WindowFunction { fun, params } = window.as_mut();
+            let packed = pack_arguments(fun.name(), &mut params.args, schema)?;
+            Ok(transformed(Expr::WindowFunction(window), packed))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn transformed(expr: Expr, changed: bool) -> Transformed<Expr> {
+    if changed { Transformed::yes(expr) } else { Transformed::no(expr) }
+}
+
+/// Replaces the features among `arguments` by one struct; says whether it did.
+fn pack_arguments(function: &str, arguments: &mut Vec<Expr>, schema: &DFSchema) -> Result<bool> {
+    let Some(&(_, first)) = FIRST_FEATURE.iter().find(|(name, _)| *name == function) else {
+        return Ok(false);
+    };
+    match arguments.get(first..) {
+        // Too few arguments is for the function to say; `learn_polytree(labels)` is complete.
+        None | Some([]) => return Ok(false),
+        // One struct is packed already (a plan may be analyzed again); a map or list is the features.
+        Some([only]) if only.get_type(schema).is_ok_and(|kind| holds_features(&kind)) => return Ok(false),
+        Some(_) => {}
+    }
+    let mut seen = HashSet::new();
+    let mut fields = Vec::with_capacity(2 * (arguments.len() - first));
+    for feature in arguments.split_off(first) {
+        let name = feature_name(&feature);
+        if !seen.insert(name.clone()) {
+            return Err(DataFusionError::Plan(format!(
+                "{function}: two features are named `{name}`; \
+                 give them different names with AS in a subquery and pass those"
+            )));
+        }
+        fields.push(lit(name));
+        fields.push(feature.unalias());
+    }
+    arguments.push(named_struct().call(fields));
+    Ok(true)
+}
+
+/// The name of a feature: of the column or alias, through casts; else the text of the expression.
+///
+/// The text has no table names in it (`a * 2`, not `t.a * 2`): a model learned from one table is
+/// used on another.
+fn feature_name(feature: &Expr) -> String {
+    match feature {
+        Expr::Column(column) | Expr::OuterReferenceColumn(_, column) => column.name.clone(),
+        Expr::Alias(alias) => alias.name.clone(),
+        Expr::Cast(cast) => feature_name(&cast.expr),
+        Expr::TryCast(cast) => feature_name(&cast.expr),
+        other => unnormalize_col(other.clone()).schema_name().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{Array, AsArray};
+    use datafusion::arrow::datatypes::DataType;
+    use datafusion::common::ScalarValue;
+    use datafusion::logical_expr::{
+        ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    };
+
+    /// Stands for `predict_labels` and returns the names of the features it sees.
+    #[derive(Debug, PartialEq, Eq, Hash)]
+    struct Probe {
+        signature: Signature,
+    }
+
+    impl ScalarUDFImpl for Probe {
+        fn name(&self) -> &str {
+            "predict_labels"
+        }
+        fn signature(&self) -> &Signature {
+            &self.signature
+        }
+        fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+            Ok(DataType::Utf8)
+        }
+        fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+            let names = match args.arg_fields[1].data_type() {
+                DataType::Struct(fields) if args.arg_fields.len() == 2 => {
+                    fields.iter().map(|field| field.name().as_str()).collect::<Vec<_>>().join(",")
+                }
+                other => format!("{} arguments, {other}", args.arg_fields.len()),
+            };
+            Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(names))))
+        }
+    }
+
+    /// The first value of the first column, or the error, and the name of that column.
+    fn first(sql: &[&str]) -> Result<(String, String)> {
+        tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let ctx = SessionContext::new();
+            ctx.register_udf(ScalarUDF::from(Probe {
+                signature: Signature::variadic_any(Volatility::Immutable),
+            }));
+            install(&ctx);
+            ctx.sql("CREATE TABLE t (id INT, a DOUBLE, b DOUBLE) AS VALUES (1, 1.0, 2.0), (2, 3.0, 4.0)")
+                .await?
+                .collect()
+                .await?;
+            let (last, before) = sql.split_last().unwrap();
+            for statement in before {
+                ctx.sql(statement).await?.collect().await?;
+            }
+            let batches = ctx.sql(last).await?.collect().await?;
+            let batch = batches.iter().find(|batch| batch.num_rows() > 0).unwrap();
+            let column = datafusion::arrow::compute::cast(batch.column(0), &DataType::Utf8)?;
+            let value = column.as_string::<i32>();
+            assert!(value.is_valid(0));
+            Ok((value.value(0).to_owned(), batch.schema().field(0).name().clone()))
+        })
+    }
+
+    fn names(sql: &str) -> String {
+        first(&[sql]).unwrap().0
+    }
+
+    #[test]
+    fn names_are_those_the_user_sees() {
+        assert_eq!(names("SELECT predict_labels('m', a, t.b) FROM t"), "a,b");
+        assert_eq!(names("SELECT predict_labels('m', a) FROM t"), "a");
+        assert_eq!(names("SELECT predict_labels('m', CAST(a AS REAL), b) FROM t"), "a,b");
+        assert_eq!(names("SELECT predict_labels('m', x, y) FROM (SELECT a * 2 AS x, b AS y FROM t)"), "x,y");
+        assert_eq!(
+            names("WITH c AS (SELECT a + b AS x, b AS y FROM t) SELECT predict_labels('m', x, y), x + 1 FROM c"),
+            "x,y"
+        );
+        assert_eq!(names("SELECT predict_labels('m', struct_col) FROM (SELECT named_struct('q', a) AS struct_col FROM t)"), "q");
+        assert!(names("SELECT predict_labels('m', k) FROM (SELECT [a, b] AS k FROM t)").starts_with("2 arguments, List"));
+    }
+
+    #[test]
+    fn table_names_do_not_leak_into_expressions() {
+        assert_eq!(
+            names("SELECT predict_labels('m', t.a + t.b) FROM t"),
+            names("SELECT predict_labels('m', u.a + u.b) FROM t AS u"),
+        );
+    }
+
+    #[test]
+    fn outputs_keep_their_names() {
+        let (_, name) = first(&["SELECT predict_labels('m', a, b) FROM t"]).unwrap();
+        assert_eq!(name, "predict_labels(Utf8(\"m\"),t.a,t.b)");
+    }
+
+    #[test]
+    fn every_clause_is_reached() {
+        for sql in [
+            "SELECT predict_labels('m', a, b), count(*) FROM t GROUP BY predict_labels('m', a, b)",
+            "SELECT predict_labels('m', a, b) AS p FROM t ORDER BY predict_labels('m', a, b)",
+            "SELECT max(predict_labels('m', a, b)) FROM t HAVING max(predict_labels('m', a, b)) = 'a,b'",
+            "SELECT max(predict_labels('m', a, b)) FILTER (WHERE predict_labels('m', a, b) = 'a,b') FROM t",
+            "SELECT 'a,b' FROM t WHERE predict_labels('m', a, b) = 'a,b'",
+            "SELECT (SELECT max(predict_labels('m', a, b)) FROM t) FROM t",
+            "SELECT 'a,b' FROM t WHERE EXISTS (SELECT 1 FROM t AS u WHERE predict_labels('m', u.a, t.b) = 'a,b' AND u.id = t.id)",
+            "SELECT first_value(predict_labels('m', a, b)) OVER (ORDER BY id) FROM t",
+            "SELECT max(p) FROM (SELECT predict_labels('m', a, b) AS p FROM t UNION ALL SELECT predict_labels('m', a, b) FROM t)",
+            "SELECT p FROM (SELECT predict_labels('m', a, b) AS p, count(*) FROM t GROUP BY ROLLUP(predict_labels('m', a, b))) WHERE p IS NOT NULL",
+        ] {
+            assert_eq!(names(sql), "a,b", "{sql}");
+        }
+    }
+
+    #[test]
+    fn views_keep_working() {
+        let sql = [
+            "CREATE VIEW v AS SELECT predict_labels('m', a, b) AS p FROM (SELECT a, a + b AS b FROM t)",
+            "SELECT p FROM v WHERE p = 'a,b'",
+        ];
+        assert_eq!(first(&sql).unwrap().0, "a,b");
+    }
+
+    #[test]
+    fn equal_names_are_an_error() {
+        let error = first(&["SELECT predict_labels('m', x.a, y.a) FROM t AS x JOIN t AS y ON x.id = y.id"]).unwrap_err();
+        let message = error.find_root().to_string();
+        assert!(message.contains("two features are named `a`"), "{message}");
+    }
+}

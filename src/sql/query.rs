@@ -1,0 +1,65 @@
+//! Running a query to its end while somebody watches.
+
+use super::error::from_datafusion;
+use crate::error::Result;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::DataFrame;
+use futures::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often progress is told.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Rows read so far, and how many there are where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows that have left the scans.
+    pub rows: u64,
+    /// Rows the scans will give.
+    pub total: Option<u64>,
+}
+
+/// Runs `query` and returns its rows; `watch` is told ten times a second how far it is.
+///
+/// # Errors
+///
+/// What the query fails with, as a labelflow error.
+pub async fn run_to_end(
+    query: DataFrame,
+    mut watch: impl FnMut(Progress),
+) -> Result<Vec<RecordBatch>> {
+    let task = Arc::new(query.task_ctx());
+    let plan = query.create_physical_plan().await.map_err(from_datafusion)?;
+    let total = leaves(&plan).iter().map(|leaf| total_rows(leaf)).sum::<Option<u64>>();
+    let mut stream = execute_stream(Arc::clone(&plan), task).map_err(from_datafusion)?;
+    let mut batches = Vec::new();
+    loop {
+        match tokio::time::timeout(TICK, stream.next()).await {
+            Ok(Some(batch)) => batches.push(batch.map_err(from_datafusion)?),
+            Ok(None) => return Ok(batches),
+            Err(_) => {
+                let rows = leaves(&plan).iter().map(|leaf| rows_so_far(leaf)).sum();
+                watch(Progress { rows, total });
+            }
+        }
+    }
+}
+
+fn leaves(plan: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>> {
+    if plan.children().is_empty() {
+        return vec![plan];
+    }
+    plan.children().into_iter().flat_map(leaves).collect()
+}
+
+fn total_rows(leaf: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    let statistics = StatisticsContext::new().compute(leaf.as_ref(), &StatisticsArgs::new()).ok()?;
+    statistics.num_rows.get_value().map(|n| *n as u64)
+}
+
+fn rows_so_far(leaf: &Arc<dyn ExecutionPlan>) -> u64 {
+    leaf.metrics().and_then(|m| m.output_rows()).unwrap_or(0) as u64
+}

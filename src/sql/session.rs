@@ -1,0 +1,60 @@
+//! Sessions with everything labelflow brings.
+
+use super::error::from_datafusion;
+use super::{enable_file_tables, register_with};
+use crate::error::Result;
+use crate::formats::LabelSource;
+use crate::models::Registry;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+/// The settings of a [`session`].
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// How many partitions a scan is cut into; 0 is one per core.
+    pub partitions: usize,
+    /// Rows of a batch.
+    pub batch_size: usize,
+    /// Bytes that queries may take in memory; `None` is no bound.
+    pub memory_limit: Option<usize>,
+    /// The algorithms that can be named.
+    pub registry: Registry,
+    /// Where the label attributes of ARFF files are named.
+    pub arff_labels: LabelSource,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        SessionOptions {
+            partitions: 0,
+            batch_size: 8192,
+            memory_limit: None,
+            registry: Registry::default(),
+            arff_labels: LabelSource::Auto,
+        }
+    }
+}
+
+/// A session with all labelflow functions and with files as tables (`FROM 'train.parquet'`).
+///
+/// # Errors
+///
+/// When DataFusion refuses the settings.
+pub fn session(options: &SessionOptions) -> Result<SessionContext> {
+    let mut config = SessionConfig::new()
+        .with_batch_size(options.batch_size.max(1))
+        .set_usize("datafusion.execution.parquet.max_row_group_size", 65_536)
+        .with_information_schema(true);
+    if options.partitions > 0 {
+        config = config.with_target_partitions(options.partitions);
+    }
+    let mut runtime = RuntimeEnvBuilder::new();
+    if let Some(bytes) = options.memory_limit {
+        runtime = runtime.with_memory_limit(bytes, 1.0);
+    }
+    let runtime = runtime.build_arc().map_err(from_datafusion)?;
+    let ctx = SessionContext::new_with_config_rt(config, runtime);
+    register_with(&ctx, options.registry.clone());
+    enable_file_tables(&ctx, options.arff_labels.clone());
+    Ok(ctx)
+}

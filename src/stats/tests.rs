@@ -1,0 +1,454 @@
+//! Laws of statistics, stated once and run for every statistic, and moments on bad data.
+//!
+//! Counts must agree bit for bit. Moments must agree *to 1e-12 of the scale of their values*: with
+//! `r` the root mean square of the values of a cell, means within `1e-12 r` and standard deviations
+//! (roots of sums of squares) within `1e-12 r`. For the variance this is 1e-12 times the condition
+//! number `r / sd` of Chan, Golub and LeVeque: no state that keeps a mean as one `f64` can promise
+//! more under merging. One pass over a block promises more, 1e-12 of the variance itself, and is
+//! held to that in `moments`.
+
+mod moments;
+
+use super::*;
+use crate::data::{Csr, FeatureKind, FeatureSpace, MISSING_CATEGORY, Vocabulary};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const LABELS: u32 = 5;
+const DENSE: usize = 2;
+/// Two binary columns, two counts and two numbers of a map.
+const SPARSE: u32 = 6;
+/// Values of the two category columns: 0..3 and 3..5.
+const VALUES: [std::ops::Range<u32>; 2] = [0..3, 3..5];
+const TOLERANCE: f64 = 1e-12;
+
+fn config() -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(20_240_607);
+    ProptestConfig { cases: 96, failure_persistence: None, rng_seed, ..ProptestConfig::default() }
+}
+
+fn space() -> FeatureSpace {
+    let mut space = FeatureSpace {
+        declared: true,
+        dense: Vocabulary::try_from_names(["x", "y"]).unwrap(),
+        dense_column: vec![true; DENSE],
+        ..FeatureSpace::default()
+    };
+    for id in 0..SPARSE {
+        let kinds = [FeatureKind::Binary, FeatureKind::Count, FeatureKind::Numeric];
+        space.intern_sparse(&format!("s{id}"), kinds[id as usize / 2], id < 2);
+    }
+    for (column, values) in VALUES.into_iter().enumerate() {
+        let id = space.add_category(&format!("c{column}"));
+        for v in values {
+            space.intern_value(id, &format!("v{v}"));
+        }
+    }
+    space
+}
+
+/// One row before it becomes part of [`Rows`].
+#[derive(Debug, Clone)]
+struct Row {
+    dense: Vec<f64>,
+    /// By feature; `None` is no entry.
+    sparse: Vec<Option<f64>>,
+    open: bool,
+    categories: Vec<u32>,
+    labels: Vec<u32>,
+}
+
+impl Row {
+    fn with_labels(labels: &[u32]) -> Row {
+        let dense = vec![1.5, -2.0];
+        let sparse = vec![Some(1.0), None, Some(3.0), None, Some(0.5), Some(f64::NAN)];
+        Row { dense, sparse, open: true, categories: vec![0, 3], labels: labels.to_vec() }
+    }
+}
+
+fn assemble(rows: &[Row]) -> Rows {
+    let mut out = Rows {
+        len: rows.len(),
+        dense_width: DENSE,
+        dense_missing: rows.iter().any(|r| r.dense.iter().any(|x| x.is_nan())),
+        category_width: VALUES.len(),
+        sparse: Csr::default(),
+        ..Rows::default()
+    };
+    for row in rows {
+        out.dense.extend(&row.dense);
+        out.categories.extend(&row.categories);
+        for (id, value) in row.sparse.iter().enumerate() {
+            if let Some(value) = value.filter(|_| row.open || id < 2) {
+                out.sparse.push(id as u32, value);
+            }
+        }
+        out.sparse.end_row();
+        out.labels.push(row.labels.iter().copied());
+    }
+    if rows.iter().any(|r| !r.open) {
+        out.open_present = rows.iter().map(|r| r.open).collect();
+    }
+    out
+}
+
+/// A number away from zero, so that it has a scale; equal ones are frequent.
+fn number() -> impl Strategy<Value = f64> {
+    let size = prop_oneof![2 => 0.5..100.0, 1 => (1..4).prop_map(f64::from)];
+    (size, any::<bool>()).prop_map(|(x, minus): (f64, bool)| if minus { -x } else { x })
+}
+
+fn or_missing(value: impl Strategy<Value = f64>) -> impl Strategy<Value = f64> {
+    prop_oneof![4 => value, 1 => Just(f64::NAN)]
+}
+
+fn entry(value: impl Strategy<Value = f64>) -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![1 => Just(None), 1 => or_missing(value).prop_map(Some)]
+}
+
+fn category(values: std::ops::Range<u32>) -> impl Strategy<Value = u32> {
+    prop_oneof![4 => values, 1 => Just(MISSING_CATEGORY)]
+}
+
+prop_compose! {
+    fn row()(
+        dense in prop::collection::vec(or_missing(number()), DENSE),
+        flags in prop::collection::vec(entry(Just(1.0)), 2),
+        counts in prop::collection::vec(entry((1..9).prop_map(f64::from)), 2),
+        numbers in prop::collection::vec(entry(number()), 2),
+        open in prop::bool::weighted(0.8),
+        first in category(VALUES[0].clone()),
+        second in category(VALUES[1].clone()),
+        labels in prop::collection::vec(prop::bool::weighted(0.4), LABELS as usize),
+    ) -> Row {
+        let labels = (0..LABELS).filter(|&y| labels[y as usize]).collect();
+        let sparse = [flags, counts, numbers].concat();
+        Row { dense, sparse, open, categories: vec![first, second], labels }
+    }
+}
+
+/// Some rows and two places to cut them at.
+fn cut_rows() -> impl Strategy<Value = (Vec<Row>, usize, usize)> {
+    prop::collection::vec(row(), 0..24).prop_flat_map(|rows| {
+        let len = rows.len();
+        (Just(rows), 0..=len, 0..=len).prop_map(|(rows, a, b)| (rows, a.min(b), a.max(b)))
+    })
+}
+
+/// New numbers that keep kinds and category columns, as sorting by name does.
+fn renumbering() -> impl Strategy<Value = Remap> {
+    let shuffled = |range: std::ops::Range<u32>| Just(range.collect::<Vec<u32>>()).prop_shuffle();
+    (
+        shuffled(0..LABELS),
+        (shuffled(0..2), shuffled(2..4), shuffled(4..6)),
+        (shuffled(VALUES[0].clone()), shuffled(VALUES[1].clone())),
+    )
+        .prop_map(|(labels, (a, b, c), (v, w))| Remap {
+            labels,
+            sparse: [a, b, c].concat(),
+            values: [v, w].concat(),
+        })
+}
+
+fn inverse(ids: &Remap) -> Remap {
+    let turn = |map: &[u32]| {
+        let mut back = vec![0; map.len()];
+        map.iter().enumerate().for_each(|(old, &new)| back[new as usize] = old as u32);
+        back
+    };
+    Remap { labels: turn(&ids.labels), sparse: turn(&ids.sparse), values: turn(&ids.values) }
+}
+
+/// The same rows under new numbers.
+fn renumber(rows: &[Row], ids: &Remap) -> Vec<Row> {
+    let moved = |row: &Row| {
+        let mut new = row.clone();
+        row.sparse.iter().enumerate().for_each(|(i, v)| new.sparse[ids.sparse[i] as usize] = *v);
+        new.labels.iter_mut().for_each(|y| *y = ids.labels[*y as usize]);
+        let known = new.categories.iter_mut().filter(|v| **v != MISSING_CATEGORY);
+        known.for_each(|v| *v = ids.values[*v as usize]);
+        new
+    };
+    rows.iter().map(moved).collect()
+}
+
+fn seen<S: Statistic>(rows: &[Row]) -> S {
+    let mut state = S::default();
+    state.observe(&assemble(rows));
+    state
+}
+
+fn merged<S: Statistic>(parts: &[&S]) -> S {
+    let mut all = S::default();
+    parts.iter().for_each(|part| all.merge(part));
+    all
+}
+
+/// The laws of [`Statistic`]. `close` is equality within the promise of the statistic; `refuses`
+/// says that it may refuse to forget because digits would be lost.
+fn laws<S: Statistic>(
+    (rows, first, second): &(Vec<Row>, usize, usize),
+    ids: &Remap,
+    close: fn(&S, &S) -> bool,
+    refuses: bool,
+) -> Result<(), TestCaseError> {
+    let whole: S = seen(rows);
+    let a: S = seen(&rows[..*first]);
+    let b: S = seen(&rows[*first..*second]);
+    let c: S = seen(&rows[*second..]);
+
+    // Identity, bit for bit on both sides.
+    prop_assert_eq!(&merged(&[&S::default(), &whole]), &whole);
+    prop_assert_eq!(&merged(&[&whole, &S::default()]), &whole);
+    prop_assert_eq!(&merged(&[&S::default(), &S::default()]), &S::default());
+    prop_assert_eq!(&seen::<S>(&[]), &S::default());
+
+    // Associativity and commutativity.
+    let right = merged(&[&b, &c]);
+    let (left, turned) = (merged(&[&merged(&[&a, &b]), &c]), merged(&[&c, &a, &b]));
+    prop_assert!(close(&left, &merged(&[&a, &right])));
+    prop_assert!(close(&left, &turned), "{left:?}\n{turned:?}");
+
+    // Any cut equals one pass: three parts, one state that goes on, single rows.
+    prop_assert!(close(&left, &whole), "{left:?}\n{whole:?}");
+    let mut on = a.clone();
+    on.observe(&assemble(&rows[*first..]));
+    prop_assert!(close(&on, &whole));
+    let singles: Vec<S> = rows.iter().map(|r| seen(std::slice::from_ref(r))).collect();
+    prop_assert!(close(&merged(&singles.iter().collect::<Vec<_>>()), &whole));
+
+    // Forgetting what was added restores, or is refused and changes nothing.
+    let mut back = left.clone();
+    match back.forget(&right) {
+        Ok(()) => prop_assert!(close(&back, &a), "{back:?}\n{a:?}"),
+        Err(error) => {
+            prop_assert!(refuses && error.to_string().contains("six digits"), "{error}");
+            prop_assert_eq!(&back, &left);
+        }
+    }
+    let mut none = left.clone();
+    none.forget(&left).unwrap();
+    prop_assert_eq!(&none, &S::default());
+
+    // What was never added cannot be forgotten, and the attempt leaves no trace.
+    let more: S = merged(&[&whole, &seen(&[Row::with_labels(&[0, 1, 2])])]);
+    let mut kept = whole.clone();
+    prop_assert!(kept.forget(&more).is_err());
+    prop_assert_eq!(&kept, &whole);
+
+    // Lossless in Arrow.
+    prop_assert_eq!(&S::decode(&whole.encode().unwrap()).unwrap(), &whole);
+    prop_assert_eq!(&S::decode(&S::default().encode().unwrap()).unwrap(), &S::default());
+    prop_assert_eq!(&S::decode(&back.encode().unwrap()).unwrap(), &back);
+
+    // Renumbering the state is renumbering the rows, and can be undone.
+    let moved = whole.remap(ids);
+    prop_assert_eq!(&moved.remap(&inverse(ids)), &whole);
+    prop_assert!(close(&moved, &seen(&renumber(rows, ids))));
+
+    // Decay scales: two halves make a whole, bit for bit; 1 changes nothing, 0 leaves nothing.
+    let decayed = |factor: f64| {
+        let mut state = whole.clone();
+        state.decay(factor);
+        state
+    };
+    prop_assert_eq!(&merged(&[&decayed(0.5), &decayed(0.5)]), &whole);
+    prop_assert_eq!(&decayed(1.0), &whole);
+    prop_assert_eq!(&decayed(0.0), &S::default());
+    Ok(())
+}
+
+/// [`FeatureStats`] as a [`Statistic`]: the feature space of these tests is fixed.
+#[derive(Debug, Clone, PartialEq)]
+struct Features<const BY_LABEL: bool>(FeatureStats);
+
+impl<const BY_LABEL: bool> Features<BY_LABEL> {
+    const BY: GroupedBy = if BY_LABEL { GroupedBy::Label } else { GroupedBy::Size };
+}
+
+impl<const BY_LABEL: bool> Default for Features<BY_LABEL> {
+    fn default() -> Self {
+        Features(FeatureStats::new(Self::BY))
+    }
+}
+
+impl<const BY_LABEL: bool> Statistic for Features<BY_LABEL> {
+    fn observe(&mut self, rows: &Rows) {
+        self.0.observe(rows, &space());
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    fn forget(&mut self, other: &Self) -> crate::Result<()> {
+        self.0.forget(&other.0)
+    }
+
+    fn decay(&mut self, factor: f64) {
+        self.0.decay(factor);
+    }
+
+    fn remap(&self, ids: &Remap) -> Self {
+        Features(self.0.remap(ids))
+    }
+
+    fn encode(&self) -> crate::Result<StructArray> {
+        self.0.encode()
+    }
+
+    fn decode(row: &StructArray) -> crate::Result<Self> {
+        FeatureStats::decode(Self::BY, row).map(Features)
+    }
+
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}
+
+/// Weights equal, mean and standard deviation within [`TOLERANCE`] of the scale of the values.
+fn moments_close(a: &Moment, b: &Moment) -> bool {
+    if a.n != b.n {
+        return false;
+    }
+    let n = a.n.max(1.0);
+    let scale = (a.mean * a.mean + a.m2 / n).sqrt();
+    let sd = |m: &Moment| (m.m2 / n).sqrt();
+    (a.mean - b.mean).abs() <= TOLERANCE * scale && (sd(a) - sd(b)).abs() <= TOLERANCE * scale
+}
+
+fn features_close<const BY_LABEL: bool>(a: &Features<BY_LABEL>, b: &Features<BY_LABEL>) -> bool {
+    let (a, b) = (&a.0, &b.0);
+    let groups = 0..=LABELS;
+    let (ma, mb) = (a.moments(), b.moments());
+    a.counts() == b.counts()
+        && a.missing() == b.missing()
+        && a.values() == b.values()
+        && groups.clone().all(|g| a.rows(g) == b.rows(g) && a.open_rows(g) == b.open_rows(g))
+        && groups.clone().all(|g| {
+            (0..DENSE).all(|d| moments_close(&a.dense().get(g, d), &b.dense().get(g, d)))
+        })
+        && ma.len() == mb.len()
+        && ma.iter().zip(&mb).all(|(x, y)| (x.0, x.1) == (y.0, y.1) && moments_close(&x.2, &y.2))
+}
+
+/// One line per statistic.
+macro_rules! lawful {
+    ($($name:ident: $statistic:ty, $close:expr, $refuses:expr;)*) => {
+        proptest! {
+            #![proptest_config(config())]
+            $(#[test]
+            fn $name(rows in cut_rows(), ids in renumbering()) {
+                laws::<$statistic>(&rows, &ids, $close, $refuses)?;
+            })*
+        }
+    };
+}
+
+lawful! {
+    label_counts_are_lawful: LabelCounts, PartialEq::eq, false;
+    label_pairs_are_lawful: LabelPairs, PartialEq::eq, false;
+    set_sizes_are_lawful: SetSizes, PartialEq::eq, false;
+    sizes_given_labels_are_lawful: SizeGivenLabel, PartialEq::eq, false;
+    features_by_label_are_lawful: Features<true>, features_close, true;
+    features_by_size_are_lawful: Features<false>, features_close, true;
+}
+
+fn labelled(sets: &[&[u32]]) -> Vec<Row> {
+    sets.iter().map(|labels| Row::with_labels(labels)).collect()
+}
+
+#[test]
+fn statistics_count_what_they_say() {
+    let rows = labelled(&[&[0, 2], &[2], &[], &[0, 1, 2], &[2, 0]]);
+    let labels: LabelCounts = seen(&rows);
+    assert_eq!([0, 1, 2, 3].map(|y| labels.get(y)), [3.0, 1.0, 4.0, 0.0]);
+    let pairs: LabelPairs = seen(&rows);
+    assert_eq!(pairs.entries().collect::<Vec<_>>(), [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0)]);
+    assert_eq!((pairs.get(2, 0), pairs.get(0, 0)), (3.0, 0.0));
+    let sizes: SetSizes = seen(&rows);
+    assert_eq!((sizes.as_slice(), sizes.total()), (&[1.0, 1.0, 2.0, 1.0][..], 5.0));
+    let given: SizeGivenLabel = seen(&rows);
+    let expected = [(0, 2, 2.0), (0, 3, 1.0), (1, 3, 1.0), (2, 1, 1.0), (2, 2, 2.0), (2, 3, 1.0)];
+    assert_eq!(given.entries().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn feature_stats_count_what_they_say() {
+    let mut rows = labelled(&[&[0], &[0], &[1]]);
+    rows[1].open = false;
+    rows[1].dense[0] = f64::NAN;
+    rows[1].categories = vec![MISSING_CATEGORY, 4];
+    rows[0].sparse[4] = Some(2.5);
+    let Features(stats) = seen::<Features<true>>(&rows);
+    assert_eq!((stats.rows(0), stats.open_rows(0), stats.rows(1)), (2.0, 1.0, 1.0));
+    assert_eq!(stats.dense().get(0, 0), Moment { n: 1.0, mean: 1.5, m2: 0.0 });
+    assert_eq!(stats.dense().get(0, 1), Moment { n: 2.0, mean: -2.0, m2: 0.0 });
+    let counts = [(0, 0, Count(2.0)), (0, 2, Count(3.0)), (1, 0, Count(1.0)), (1, 2, Count(3.0))];
+    assert_eq!(stats.counts(), counts);
+    assert_eq!(stats.missing(), [(0, 5, Count(1.0)), (1, 5, Count(1.0))]);
+    let (a, b) = (Moment::of(2.5), Moment::of(0.5));
+    assert_eq!(stats.moments(), [(0, 4, a), (1, 4, b)]);
+    let values = [(0, 0, 1.0), (0, 3, 1.0), (0, 4, 1.0), (1, 0, 1.0), (1, 3, 1.0)];
+    assert_eq!(stats.values(), values.map(|(g, v, n)| (g, v, Count(n))));
+    let Features(by_size) = seen::<Features<false>>(&rows);
+    let pooled = by_size.pooled();
+    assert_eq!((pooled.rows(0), pooled.open_rows(0), pooled.groups()), (3.0, 2.0, 1));
+    assert_eq!(pooled.counts(), [(0, 0, Count(3.0)), (0, 2, Count(6.0))]);
+    assert_eq!(pooled.dense().get(0, 0), Moment { n: 2.0, mean: 1.5, m2: 0.0 });
+}
+
+#[test]
+fn decay_scales_every_count() {
+    let rows = labelled(&[&[0, 2], &[2], &[0, 2], &[2]]);
+    let mut labels: LabelCounts = seen(&rows);
+    labels.decay(0.25);
+    assert_eq!((labels.get(0), labels.get(2)), (0.5, 1.0));
+    let mut pairs: LabelPairs = seen(&rows);
+    pairs.decay(0.25);
+    assert_eq!(pairs.get(0, 2), 0.5);
+    let mut sizes: SetSizes = seen(&rows);
+    sizes.decay(0.25);
+    assert_eq!(sizes.as_slice(), [0.0, 0.5, 0.5]);
+    let mut given: SizeGivenLabel = seen(&rows);
+    given.decay(0.25);
+    assert_eq!((given.get(0, 2), given.get(2, 1)), (0.5, 0.5));
+    let Features(mut stats) = seen::<Features<true>>(&rows);
+    let before = stats.dense().get(2, 1);
+    stats.decay(0.25);
+    let after = stats.dense().get(2, 1);
+    assert_eq!((after.n, after.mean, after.m2), (1.0, before.mean, 0.25 * before.m2));
+    assert_eq!((stats.rows(2), stats.open_rows(0)), (1.0, 0.5));
+    assert_eq!(stats.counts()[0], (0, 0, Count(0.5)));
+    assert_eq!(stats.missing()[0], (0, 5, Count(0.5)));
+    assert_eq!(stats.values()[0], (0, 0, Count(0.5)));
+    assert_eq!(stats.moments()[0], (0, 4, Moment { n: 0.5, mean: 0.5, m2: 0.0 }));
+}
+
+#[test]
+fn forgetting_an_outlier_is_refused_and_leaves_the_state() {
+    let mut rows = labelled(&[&[0], &[0], &[0], &[0, 1]]);
+    rows.iter_mut().enumerate().for_each(|(i, r)| r.dense[1] = i as f64);
+    rows[3].dense[1] = 1e10;
+    let whole: Features<true> = seen(&rows);
+    let outlier: Features<true> = seen(&rows[3..]);
+    let mut state = whole.clone();
+    let error = state.forget(&outlier).unwrap_err();
+    assert!(error.to_string().contains("six digits"), "{error}");
+    assert_eq!(state, whole);
+}
+
+#[test]
+fn damaged_states_are_refused() {
+    let rows = labelled(&[&[0, 2], &[1]]);
+    let counts = seen::<LabelCounts>(&rows).encode().unwrap();
+    let pairs = seen::<LabelPairs>(&rows).encode().unwrap();
+    let features = seen::<Features<true>>(&rows).encode().unwrap();
+    let kind = |error: crate::Error| error.kind();
+    let corrupt = crate::ErrorKind::Corrupt;
+    assert_eq!(kind(LabelPairs::decode(&counts).unwrap_err()), corrupt);
+    assert_eq!(kind(LabelCounts::decode(&features).unwrap_err()), corrupt);
+    assert_eq!(kind(Features::<true>::decode(&pairs).unwrap_err()), corrupt);
+    assert_eq!(kind(GroupMoments::decode(&pairs).unwrap_err()), corrupt);
+    assert_eq!(kind(LabelPairs::decode(&pairs.slice(0, 0)).unwrap_err()), corrupt);
+}

@@ -1,0 +1,112 @@
+//! Files that are whole or not there.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A file that gets its name only when it is complete.
+///
+/// Written beside its destination under a temporary name, which goes away when the value is dropped
+/// without [`AtomicFile::commit`]; a reader sees the old file or the new one, never a part.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::store::AtomicFile;
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("out.csv");
+/// let file = AtomicFile::try_new(&path)?;
+/// std::fs::write(file.temporary(), "a,b\n")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "a,b\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AtomicFile {
+    destination: PathBuf,
+    temporary: PathBuf,
+    committed: bool,
+}
+
+impl AtomicFile {
+    /// Prepares to write `destination`.
+    ///
+    /// # Errors
+    ///
+    /// When its directory does not exist, or it is a directory itself.
+    pub fn try_new(destination: &Path) -> Result<Self> {
+        let name = destination.file_name().ok_or_else(|| {
+            Error::usage(format!("output `{}` is no file name", destination.display()))
+        })?;
+        let directory = match destination.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if !directory.is_dir() {
+            return Err(Error::not_found(format!(
+                "the directory `{}` of output `{}` does not exist: create it first",
+                directory.display(),
+                destination.display()
+            )));
+        }
+        if destination.is_dir() {
+            return Err(Error::usage(format!(
+                "output `{}` is a directory: name a file in it",
+                destination.display()
+            )));
+        }
+        // The extension stays, because writers choose the format by it.
+        let mut temporary = std::ffi::OsString::from(format!(".{}.part-", std::process::id()));
+        temporary.push(name);
+        Ok(AtomicFile {
+            destination: destination.to_path_buf(),
+            temporary: directory.join(temporary),
+            committed: false,
+        })
+    }
+
+    /// Where to write.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the file its name, once its content has reached the disk.
+    ///
+    /// # Errors
+    ///
+    /// When the file was not written or cannot be renamed; nothing is left behind.
+    pub fn commit(mut self) -> Result<()> {
+        let name = format!("output `{}`", self.destination.display());
+        let synced = File::open(&self.temporary).and_then(|f| f.sync_all());
+        synced
+            .and_then(|()| std::fs::rename(&self.temporary, &self.destination))
+            .map_err(|e| Error::io(&name, e))?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            // The file may never have been created; there is nobody to tell about the rest.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Writes `bytes` to `path` in one step.
+///
+/// # Errors
+///
+/// As [`AtomicFile`]; the old file, if there is one, stays whole.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = AtomicFile::try_new(path)?;
+    File::create(file.temporary())
+        .and_then(|mut f| f.write_all(bytes))
+        .map_err(|e| Error::io(format!("output `{}`", path.display()), e))?;
+    file.commit()
+}

@@ -1,0 +1,63 @@
+//! Models as bytes and files.
+//!
+//! A model is one Arrow row in the IPC file format: any Arrow reader opens it. The bytes carry a
+//! digest of themselves, so damage is an error and never a wrong answer. The same bytes are the
+//! value of a model in SQL and the content of a `.labelflow` file.
+
+mod atomic;
+mod digest;
+mod row;
+mod schema;
+
+pub use atomic::{AtomicFile, write_atomically};
+pub use digest::digest_of;
+pub use schema::schema_json;
+
+use crate::error::{Error, Result};
+use crate::models::{Model, Registry};
+use std::path::Path;
+
+/// The version of the model row this build writes; it reads this and all older ones.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The bytes of `model`; equal statistics give equal bytes.
+///
+/// # Errors
+///
+/// Only when Arrow cannot hold the model, such as more than 2^31 entries in one list.
+pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
+    digest::seal(&row::encode(model)?)
+}
+
+/// The model in `bytes`.
+///
+/// # Errors
+///
+/// `Corrupt` for any damage, `Incompatible` for a newer version, `Usage` for an algorithm the
+/// registry does not have.
+pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
+    row::decode(&digest::open(bytes)?, registry)
+}
+
+/// Writes `model` to `path`, which holds the old content until the new one is complete.
+///
+/// # Errors
+///
+/// When the directory does not exist or cannot be written.
+pub fn write_model(path: &Path, model: &Model) -> Result<()> {
+    write_atomically(path, &to_bytes(model)?)
+}
+
+/// Reads the model in the file `path`.
+///
+/// # Errors
+///
+/// As [`from_bytes`], with the path named.
+pub fn read_model(path: &Path, registry: &Registry) -> Result<Model> {
+    let name = format!("model file `{}`", path.display());
+    let bytes = std::fs::read(path).map_err(|e| Error::io(&name, e))?;
+    from_bytes(&bytes, registry).map_err(|e| e.context(name))
+}
+
+#[cfg(test)]
+mod tests;

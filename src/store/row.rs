@@ -1,0 +1,177 @@
+//! The model row: shared columns, then the state of the algorithm.
+
+use super::FORMAT_VERSION;
+use crate::data::{FeatureKind, FeatureSpace, Space, Vocabulary};
+use crate::error::{Error, Result};
+use crate::models::{Model, Registry};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringArray, StructArray,
+    UInt32Array, UInt64Array,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema, UInt32Type, UInt64Type};
+use std::sync::Arc;
+
+pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
+    let state = model.learner().encode()?;
+    let labels = texts(model.space().labels.names());
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("format_version", Arc::new(UInt32Array::from(vec![FORMAT_VERSION]))),
+        ("algorithm", Arc::new(StringArray::from(vec![model.algorithm().name]))),
+        ("spec", Arc::new(StringArray::from(vec![model.spec().to_string()]))),
+        ("labels", Arc::new(one_list(labels))),
+        ("features", Arc::new(encode_features(&model.space().features)?)),
+        ("rows", Arc::new(UInt64Array::from(vec![model.rows()]))),
+        ("state", Arc::new(state)),
+    ];
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), false))
+        .collect();
+    let arrays = columns.into_iter().map(|c| c.1).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+}
+
+pub(super) fn decode(batch: &RecordBatch, registry: &Registry) -> Result<Model> {
+    if batch.num_rows() != 1 {
+        return Err(Error::corrupt(format!("a model is one row, not {}", batch.num_rows())));
+    }
+    let row = StructArray::from(batch.clone());
+    let version = column(&row, "format_version")?.as_primitive_opt::<UInt32Type>();
+    let version = version.ok_or_else(|| unfit("format_version"))?.value(0);
+    if version > FORMAT_VERSION {
+        return Err(Error::incompatible(format!(
+            "the model has format version {version} and this build reads up to {FORMAT_VERSION}: \
+             update labelflow"
+        )));
+    }
+    let (algorithm, spec) = registry.resolve(text(&row, "spec")?)?;
+    if text(&row, "algorithm")? != algorithm.name {
+        return Err(Error::corrupt("the model's spec names another algorithm than the model"));
+    }
+    let labels = list(&row, "labels")?;
+    let space = Space {
+        labels: vocabulary(labels.as_string_opt().ok_or_else(|| unfit("labels"))?)?,
+        features: decode_features(structure(&row, "features")?)?,
+    };
+    let rows = column(&row, "rows")?.as_primitive_opt::<UInt64Type>();
+    let rows = rows.ok_or_else(|| unfit("rows"))?.value(0);
+    let learner = (algorithm.resume)(&spec, &space, structure(&row, "state")?)?;
+    Ok(Model::new(algorithm, spec, space, rows, learner))
+}
+
+fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
+    let dense = structs(vec![
+        ("name", texts(space.dense.names())),
+        ("column", flags(&space.dense_column)),
+    ])?;
+    let kinds = space.sparse_kind.iter().map(|k| k.name());
+    let sparse = structs(vec![
+        ("name", texts(space.sparse.names())),
+        ("kind", texts(kinds)),
+        ("column", flags(&space.sparse_column)),
+    ])?;
+    let lengths = space.values.iter().map(Vocabulary::len);
+    let values = texts(space.values.iter().flat_map(Vocabulary::names));
+    let item = Arc::new(Field::new_list_field(DataType::Utf8, false));
+    let values = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), values, None)?;
+    let categories = structs(vec![
+        ("name", texts(space.categories.names())),
+        ("values", Arc::new(values)),
+    ])?;
+    structs(vec![
+        ("dense", Arc::new(one_list(Arc::new(dense)))),
+        ("sparse", Arc::new(one_list(Arc::new(sparse)))),
+        ("categories", Arc::new(one_list(Arc::new(categories)))),
+    ])
+}
+
+fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
+    let family = |name: &str| -> Result<StructArray> {
+        list(row, name)?.as_struct_opt().cloned().ok_or_else(|| unfit(name))
+    };
+    let names = |family: &StructArray| -> Result<StringArray> {
+        column(family, "name")?.as_string_opt::<i32>().cloned().ok_or_else(|| unfit("name"))
+    };
+    let columns = |family: &StructArray| -> Result<Vec<bool>> {
+        let flags = column(family, "column")?.as_boolean_opt();
+        Ok(flags.ok_or_else(|| unfit("column"))?.values().iter().collect())
+    };
+    let mut space = FeatureSpace { declared: true, ..FeatureSpace::default() };
+    let dense = family("dense")?;
+    space.dense = vocabulary(&names(&dense)?)?;
+    space.dense_column = columns(&dense)?;
+    let sparse = family("sparse")?;
+    let kinds = column(&sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
+    let is_column = columns(&sparse)?;
+    for (i, name) in names(&sparse)?.iter().enumerate() {
+        let kind: FeatureKind = kinds.value(i).parse()?;
+        let id = space.intern_sparse(name.unwrap_or_default(), kind, is_column[i]);
+        if id as usize != i {
+            return Err(Error::corrupt("a feature stands twice in the model"));
+        }
+    }
+    let categories = family("categories")?;
+    let values = column(&categories, "values")?.as_list_opt::<i32>().ok_or_else(|| unfit("values"))?;
+    for (i, name) in names(&categories)?.iter().enumerate() {
+        let id = space.add_category(name.unwrap_or_default());
+        let texts = values.value(i);
+        for value in texts.as_string_opt::<i32>().ok_or_else(|| unfit("values"))? {
+            space.intern_value(id, value.unwrap_or_default());
+        }
+    }
+    Ok(space)
+}
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn flags(values: &[bool]) -> ArrayRef {
+    Arc::new(BooleanArray::from(values.to_vec()))
+}
+
+fn structs(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray> {
+    let fields: Fields =
+        columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), false)).collect();
+    Ok(StructArray::try_new(fields, columns.into_iter().map(|c| c.1).collect(), None)?)
+}
+
+fn one_list(values: ArrayRef) -> ListArray {
+    let item = Arc::new(Field::new_list_field(values.data_type().clone(), false));
+    let offsets = OffsetBuffer::from_lengths([values.len()]);
+    ListArray::new(item, offsets, values, None)
+}
+
+fn vocabulary(names: &StringArray) -> Result<Vocabulary> {
+    let names: Vec<&str> = names.iter().flatten().collect();
+    if !names.is_sorted() {
+        return Err(Error::corrupt("the names of a model are not in order"));
+    }
+    Vocabulary::try_from_names(names).map_err(|e| Error::corrupt(e.to_string()))
+}
+
+fn unfit(name: &str) -> Error {
+    Error::corrupt(format!("the model's column `{name}` is missing or of another type"))
+}
+
+fn column<'a>(row: &'a StructArray, name: &str) -> Result<&'a ArrayRef> {
+    row.column_by_name(name).filter(|c| c.null_count() == 0).ok_or_else(|| unfit(name))
+}
+
+fn structure<'a>(row: &'a StructArray, name: &str) -> Result<&'a StructArray> {
+    column(row, name)?.as_struct_opt().ok_or_else(|| unfit(name))
+}
+
+fn text<'a>(row: &'a StructArray, name: &str) -> Result<&'a str> {
+    let column = column(row, name)?.as_string_opt::<i32>().ok_or_else(|| unfit(name))?;
+    Ok(column.value(0))
+}
+
+fn list(row: &StructArray, name: &str) -> Result<ArrayRef> {
+    let lists = column(row, name)?.as_list_opt::<i32>().ok_or_else(|| unfit(name))?;
+    if lists.len() != 1 || lists.values().null_count() > 0 {
+        return Err(unfit(name));
+    }
+    Ok(lists.value(0))
+}
