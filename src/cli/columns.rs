@@ -79,7 +79,10 @@ impl ColumnOptions {
             .filter(|name| {
                 given.as_ref() == Some(name)
                     || known.iter().any(|f| {
-                        &f.name == name || f.name.strip_prefix(name.as_str()).is_some_and(|r| r.starts_with('.'))
+                        &f.name == name
+                            || f.name
+                                .strip_prefix(name.as_str())
+                                .is_some_and(|r| r.starts_with('.'))
                     })
             })
             .collect())
@@ -123,7 +126,9 @@ mod tests {
 
     #[test]
     fn patterns_match_whole_names() {
-        for (pattern, name) in [("a", "a"), ("w_*", "w_1"), ("*", ""), ("*_x", "a_x"), ("a*b*c", "a1b2c")] {
+        for (pattern, name) in
+            [("a", "a"), ("w_*", "w_1"), ("*", ""), ("*_x", "a_x"), ("a*b*c", "a1b2c")]
+        {
             assert!(matches(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in [("a", "ab"), ("w_*", "v_1"), ("a*b*c", "acb"), ("*b", "ba")] {

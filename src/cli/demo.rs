@@ -2,7 +2,9 @@
 
 use super::columns::ColumnOptions;
 use super::output::Format;
-use super::{evaluate::Evaluate, fit::Fit, generate::Generate, inspect::Inspect, score::Score, sql::Sql};
+use super::{
+    evaluate::Evaluate, fit::Fit, generate::Generate, inspect::Inspect, score::Score, sql::Sql,
+};
 use crate::error::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -96,12 +98,15 @@ impl Demo {
              jaccard_score(labels, predicted_labels) AS jaccard, \
              micro_f1(labels, predicted_labels) AS micro_f1 FROM 'scored.parquet'",
         )?;
-        query(dir, "SELECT id, labels, predicted_labels FROM 'scored.parquet' ORDER BY id LIMIT 5")?;
+        query(
+            dir,
+            "SELECT id, labels, predicted_labels FROM 'scored.parquet' ORDER BY id LIMIT 5",
+        )?;
 
         say("A model is a value: learn one per group and merge them, all in SQL.");
         query(
             dir,
-            "SELECT model_info(merge_models(m)).rows AS rows, count(*) AS models FROM \
+            "SELECT model_info(merge_models(m))['rows'] AS rows, count(*) AS models FROM \
              (SELECT train_labels('naibx', labels, f0, f1, f2) AS m FROM 'train.parquet' GROUP BY id % 4)",
         )?;
 
@@ -134,8 +139,8 @@ fn command(text: &str) {
 fn query(dir: &Path, text: &str) -> Result<()> {
     command(&format!("sql \"{text}\""));
     let here = format!("'{}/", dir.to_string_lossy().replace('\'', "''"));
-    let query = text
-        .replace("FROM '", &format!("FROM {here}"))
-        .replace("TO '", &format!("TO {here}"));
-    Sql { query: Some(query), file: None, table: Vec::new(), format: Format::Table, threads: 0 }.run()
+    let query =
+        text.replace("FROM '", &format!("FROM {here}")).replace("TO '", &format!("TO {here}"));
+    Sql { query: Some(query), file: None, table: Vec::new(), format: Format::Table, threads: 0 }
+        .run()
 }

@@ -60,8 +60,13 @@ impl Evaluate {
             let data = self.read(input)?;
             let bar = output::bar(&format!("evaluating {}", data.name()), None);
             let watch = || bar.inc(1);
-            let experiment =
-                Experiment { registry: &registry, protocol, seed: self.seed, clock: &clock, watch: &watch };
+            let experiment = Experiment {
+                registry: &registry,
+                protocol,
+                seed: self.seed,
+                clock: &clock,
+                watch: &watch,
+            };
             let outcomes = match &test {
                 Some(test) => experiment.run_on(&data, test, &self.algorithm)?,
                 None => experiment.run(&data, &self.algorithm)?,

@@ -51,7 +51,8 @@ impl Fit {
     }
 
     async fn learn(&self) -> Result<Vec<u8>> {
-        let options = SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
+        let options =
+            SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
         let ctx = session(&options)?;
         let table = literal(&self.input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;

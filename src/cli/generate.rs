@@ -48,22 +48,22 @@ impl Generate {
             cardinality: self.cardinality,
             seed: self.seed,
         })?;
-        block_on(0, output::write_file(&self.output, async |name| {
-            let ctx = session(&SessionOptions { partitions: 1, ..Default::default() })?;
-            let source = Arc::new(Source { schema: generator.schema(), generator });
-            let table = StreamingTable::try_new(Arc::clone(&source.schema), vec![source])
-                .map_err(from_datafusion)?;
-            ctx.register_table("generated", Arc::new(table)).map_err(from_datafusion)?;
-            let copy = format!(
-                "COPY generated TO {} STORED AS {format} OPTIONS ('single_file_output' 'true')",
-                literal(&name)
-            );
-            let bar = output::bar("generating", Some(self.rows));
-            let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-            run_to_end(query, |p| output::show(&bar, p)).await?;
-            bar.finish_and_clear();
-            Ok(())
-        }))
+        block_on(
+            0,
+            output::write_file(&self.output, async |name| {
+                let ctx = session(&SessionOptions { partitions: 1, ..Default::default() })?;
+                let source = Arc::new(Source { schema: generator.schema(), generator });
+                let table = StreamingTable::try_new(Arc::clone(&source.schema), vec![source])
+                    .map_err(from_datafusion)?;
+                ctx.register_table("generated", Arc::new(table)).map_err(from_datafusion)?;
+                let copy = format!("COPY generated TO {} STORED AS {format}", literal(&name));
+                let bar = output::bar("generating", Some(self.rows));
+                let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
+                run_to_end(query, |p| output::show(&bar, p)).await?;
+                bar.finish_and_clear();
+                Ok(())
+            }),
+        )
     }
 }
 

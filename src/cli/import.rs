@@ -27,19 +27,22 @@ impl Import {
     pub(super) fn run(&self) -> Result<()> {
         let format = file_format(&self.output)?;
         let arff_labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
-        block_on(0, output::write_file(&self.output, async |name| {
-            let options = SessionOptions { partitions: 1, arff_labels, ..Default::default() };
-            let ctx = session(&options)?;
-            let copy = format!(
-                "COPY (SELECT * FROM {}) TO {} STORED AS {format} OPTIONS ('single_file_output' 'true')",
-                literal(&self.input.to_string_lossy()),
-                literal(&name)
-            );
-            let bar = output::bar("importing", None);
-            let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-            run_to_end(query, |p| output::show(&bar, p)).await?;
-            bar.finish_and_clear();
-            Ok(())
-        }))
+        block_on(
+            0,
+            output::write_file(&self.output, async |name| {
+                let options = SessionOptions { partitions: 1, arff_labels, ..Default::default() };
+                let ctx = session(&options)?;
+                let copy = format!(
+                    "COPY (SELECT * FROM {}) TO {} STORED AS {format}",
+                    literal(&self.input.to_string_lossy()),
+                    literal(&name)
+                );
+                let bar = output::bar("importing", None);
+                let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
+                run_to_end(query, |p| output::show(&bar, p)).await?;
+                bar.finish_and_clear();
+                Ok(())
+            }),
+        )
     }
 }

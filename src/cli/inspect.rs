@@ -34,9 +34,14 @@ impl Inspect {
         ])?;
         let insight = model.insight(self.most);
         let mut order: Vec<usize> = (0..space.labels.len()).collect();
-        order.sort_by(|&a, &b| insight.label_counts[b].total_cmp(&insight.label_counts[a]).then(a.cmp(&b)));
+        order.sort_by(|&a, &b| {
+            insight.label_counts[b].total_cmp(&insight.label_counts[a]).then(a.cmp(&b))
+        });
         let shown = order.len().min(self.most);
-        println!("\nlabels ({shown} most frequent of {}), with the features that tell most", order.len());
+        println!(
+            "\nlabels ({shown} most frequent of {}), with the features that tell most",
+            order.len()
+        );
         let mut lines = vec![vec!["label".into(), "rows".into(), "telling features".into()]];
         for &y in order.iter().take(shown) {
             let telling: Vec<String> = insight.telling[y]

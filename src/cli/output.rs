@@ -153,7 +153,8 @@ pub(super) fn print_table(lines: &[Vec<String>]) -> Result<()> {
         lines.iter().filter_map(|l| l.get(c)).map(|s| s.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let numeric = |c: usize| lines.iter().skip(1).all(|l| l.get(c).is_none_or(|s| s.parse::<f64>().is_ok()));
+    let numeric =
+        |c: usize| lines.iter().skip(1).all(|l| l.get(c).is_none_or(|s| s.parse::<f64>().is_ok()));
     let right: Vec<bool> = (0..columns).map(numeric).collect();
     let mut out = std::io::stdout().lock();
     for line in lines {
@@ -179,9 +180,10 @@ where
     Fut: Future<Output = Result<()>>,
 {
     let file = AtomicFile::try_new(path)?;
-    let name = file.temporary().to_str().ok_or_else(|| {
-        Error::usage(format!("output `{}` is no valid UTF-8", path.display()))
-    })?;
+    let name = file
+        .temporary()
+        .to_str()
+        .ok_or_else(|| Error::usage(format!("output `{}` is no valid UTF-8", path.display())))?;
     write(name.to_string()).await?;
     file.commit()
 }

@@ -95,7 +95,7 @@ impl Score {
         }
         let added: Vec<String> = columns.iter().map(|(e, n)| format!("{e} AS {n}")).collect();
         let copy = format!(
-            "COPY (SELECT {}, {} FROM {table}) TO {} STORED AS {format} OPTIONS ('single_file_output' 'true')",
+            "COPY (SELECT {}, {} FROM {table}) TO {} STORED AS {format}",
             list(&kept),
             added.join(", "),
             literal(name),

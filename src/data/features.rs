@@ -173,9 +173,12 @@ impl FeatureSpace {
             kind: FeatureKind::Numeric,
             column,
         });
-        let sparse = self.sparse.names().zip(&self.sparse_kind).zip(&self.sparse_column).map(
-            |((name, &kind), &column)| Feature { name: name.to_string(), kind, column },
-        );
+        let sparse = self
+            .sparse
+            .names()
+            .zip(&self.sparse_kind)
+            .zip(&self.sparse_column)
+            .map(|((name, &kind), &column)| Feature { name: name.to_string(), kind, column });
         let categories = self.categories.names().map(|name| Feature {
             name: name.to_string(),
             kind: FeatureKind::Category,

@@ -30,8 +30,11 @@ impl Csr {
     pub fn end_row(&mut self) {
         let start = self.offsets[self.offsets.len() - 1] as usize;
         if !self.ids[start..].is_sorted_by(|a, b| a < b) {
-            let mut entries: Vec<(u32, f64)> =
-                self.ids[start..].iter().copied().zip(self.values[start..].iter().copied()).collect();
+            let mut entries: Vec<(u32, f64)> = self.ids[start..]
+                .iter()
+                .copied()
+                .zip(self.values[start..].iter().copied())
+                .collect();
             entries.sort_by_key(|e| e.0);
             self.ids.truncate(start);
             self.values.truncate(start);

@@ -73,7 +73,12 @@ impl Experiment<'_> {
     /// # Errors
     ///
     /// As [`Experiment::run`].
-    pub fn run_on(&self, train: &Dataset, test: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
+    pub fn run_on(
+        &self,
+        train: &Dataset,
+        test: &Dataset,
+        specs: &[String],
+    ) -> Result<Vec<Outcome>> {
         let all = |data: &Dataset| (0..data.len() as u32).collect::<Vec<u32>>();
         self.rounds(specs, 1, |spec, _| {
             let (model, fit) = self.fit(train, spec, &all(train))?;
@@ -108,8 +113,7 @@ impl Experiment<'_> {
             results.chunks(rounds.max(1)).map(summaries).collect();
         let mut outcomes = Vec::new();
         for (i, text) in specs.iter().enumerate() {
-            let members: Vec<usize> =
-                (0..expanded.len()).filter(|&s| expanded[s].0 == i).collect();
+            let members: Vec<usize> = (0..expanded.len()).filter(|&s| expanded[s].0 == i).collect();
             if let [only] = members[..] {
                 outcomes.push(Outcome { spec: text.clone(), metrics: by_spec[only].clone() });
                 continue;

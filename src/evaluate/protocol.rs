@@ -47,10 +47,8 @@ impl Protocol {
                     .map(|fold| {
                         let part = |i: usize| i % folds == fold;
                         let pick = |test: bool| {
-                            let mut rows: Vec<u32> = (0..rows)
-                                .filter(|&i| part(i) == test)
-                                .map(|i| order[i])
-                                .collect();
+                            let mut rows: Vec<u32> =
+                                (0..rows).filter(|&i| part(i) == test).map(|i| order[i]).collect();
                             rows.sort_unstable();
                             rows
                         };

@@ -27,9 +27,9 @@ mod spec;
 mod trainer;
 
 pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer};
+pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;
-pub use model::Model;
 pub use params::{Allowed, CheckedSpec, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};

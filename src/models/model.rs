@@ -4,8 +4,8 @@ use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer
 use crate::data::{Binding, LabelSets, Rows, Space};
 use crate::error::{Error, Result};
 use crate::math::{sigmoid, top_k};
-use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::array::Array;
+use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -122,9 +122,11 @@ impl CheckedSpec {
 
     /// The value of a declared parameter.
     pub fn value(&self, name: &str) -> Result<&Value> {
-        self.values.iter().find(|(n, _)| *n == name).map(|(_, v)| v).ok_or_else(|| {
-            Error::internal(format!("parameter `{name}` is read but not declared"))
-        })
+        self.values
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, v)| v)
+            .ok_or_else(|| Error::internal(format!("parameter `{name}` is read but not declared")))
     }
 
     /// The value of a number parameter.

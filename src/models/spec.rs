@@ -95,7 +95,8 @@ fn is_word_char(c: char) -> bool {
 }
 
 fn write_word(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
-    let plain = word.chars().all(is_word_char) && word.chars().next().is_some_and(|c| !c.is_numeric());
+    let plain =
+        word.chars().all(is_word_char) && word.chars().next().is_some_and(|c| !c.is_numeric());
     if plain { f.write_str(word) } else { write!(f, "\"{}\"", word.replace('"', "\"\"")) }
 }
 
@@ -276,7 +277,9 @@ mod tests {
 
     #[test]
     fn specs_print_as_they_are_read() {
-        for text in ["naibx", "mlknn(k=10)", "a(b=c(1, 2.5), d=1..30)", "a(size=given(\"n labels\"))"] {
+        for text in
+            ["naibx", "mlknn(k=10)", "a(b=c(1, 2.5), d=1..30)", "a(size=given(\"n labels\"))"]
+        {
             assert_eq!(canonical(text), text);
         }
         assert_eq!(canonical(" a ( k = -3 , x = 1e-3 ) "), "a(k=-3, x=0.001)");

@@ -46,7 +46,8 @@ impl ModelInfo {
                 continue;
             };
             labels.append_value(model.space().labels.names().map(Some));
-            features.append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
+            features
+                .append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
             digests.push(Some(store::digest_of(&store::to_bytes(model)?)?.to_string()));
         }
         let of = |get: fn(&Model) -> String| -> ArrayRef {

@@ -50,7 +50,9 @@ impl AggregateUDFImpl for MergeModels {
 
     fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
         if args.is_distinct {
-            let error = Error::usage("merge_models: DISTINCT is not supported: remove duplicates in a subquery");
+            let error = Error::usage(
+                "merge_models: DISTINCT is not supported: remove duplicates in a subquery",
+            );
             return Err(to_datafusion(error));
         }
         Ok(Box::new(Merged { cache: Arc::clone(&self.cache.0), trainer: None }))
@@ -190,7 +192,8 @@ impl ScalarUDFImpl for ChangeModel {
     }
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        let check = |t: &DataType| model_argument::check_type(self.name(), t).map_err(to_datafusion);
+        let check =
+            |t: &DataType| model_argument::check_type(self.name(), t).map_err(to_datafusion);
         types.first().map_or(Ok(()), check)?;
         if self.change == Change::Subtract {
             types.get(1).map_or(Ok(()), check)?;
@@ -199,8 +202,6 @@ impl ScalarUDFImpl for ChangeModel {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        self.run(&args)
-            .map(ColumnarValue::Array)
-            .map_err(|e| to_datafusion(e.context(self.name())))
+        self.run(&args).map(ColumnarValue::Array).map_err(|e| to_datafusion(e.context(self.name())))
     }
 }

@@ -48,7 +48,10 @@ pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
     let metrics = Metric::ALL
         .iter()
         .map(move |&m| MetricFunction { metric: Some(m), signature: arity(&[2, 3]) });
-    metrics.chain([MetricFunction { metric: None, signature: Signature::any(2, Volatility::Immutable) }])
+    metrics.chain([MetricFunction {
+        metric: None,
+        signature: Signature::any(2, Volatility::Immutable),
+    }])
 }
 
 fn report_item() -> DataType {
@@ -88,11 +91,9 @@ impl AggregateUDFImpl for MetricFunction {
             }
         }
         match types.get(2) {
-            Some(t) if !t.is_integer() && t != &DataType::Null => {
-                Err(to_datafusion(Error::usage(format!(
-                    "{name}: the third argument is the number of labels, not {t}"
-                ))))
-            }
+            Some(t) if !t.is_integer() && t != &DataType::Null => Err(to_datafusion(Error::usage(
+                format!("{name}: the third argument is the number of labels, not {t}"),
+            ))),
             _ => Ok(match self.metric {
                 Some(_) => DataType::Float64,
                 None => DataType::List(Arc::new(Field::new_list_field(report_item(), true))),

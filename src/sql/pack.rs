@@ -55,7 +55,8 @@ fn pack_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     // The columns the expressions of this node may name; only types are looked up in it.
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
-        let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+        let source =
+            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
         schema.merge(&source);
     }
     // Parents name the outputs of projections, aggregates and windows by the text of the original
@@ -111,7 +112,9 @@ fn pack_arguments(function: &str, arguments: &mut Vec<Expr>, schema: &DFSchema) 
         // Too few arguments is for the function to say; `learn_polytree(labels)` is complete.
         None | Some([]) => return Ok(false),
         // One struct is packed already (a plan may be analyzed again); a map or list is the features.
-        Some([only]) if only.get_type(schema).is_ok_and(|kind| holds_features(&kind)) => return Ok(false),
+        Some([only]) if only.get_type(schema).is_ok_and(|kind| holds_features(&kind)) => {
+            return Ok(false);
+        }
         Some(_) => {}
     }
     let mut seen = HashSet::new();
@@ -216,13 +219,26 @@ mod tests {
         assert_eq!(names("SELECT predict_labels('m', a, t.b) FROM t"), "a,b");
         assert_eq!(names("SELECT predict_labels('m', a) FROM t"), "a");
         assert_eq!(names("SELECT predict_labels('m', CAST(a AS REAL), b) FROM t"), "a,b");
-        assert_eq!(names("SELECT predict_labels('m', x, y) FROM (SELECT a * 2 AS x, b AS y FROM t)"), "x,y");
         assert_eq!(
-            names("WITH c AS (SELECT a + b AS x, b AS y FROM t) SELECT predict_labels('m', x, y), x + 1 FROM c"),
+            names("SELECT predict_labels('m', x, y) FROM (SELECT a * 2 AS x, b AS y FROM t)"),
             "x,y"
         );
-        assert_eq!(names("SELECT predict_labels('m', struct_col) FROM (SELECT named_struct('q', a) AS struct_col FROM t)"), "q");
-        assert!(names("SELECT predict_labels('m', k) FROM (SELECT [a, b] AS k FROM t)").starts_with("2 arguments, List"));
+        assert_eq!(
+            names(
+                "WITH c AS (SELECT a + b AS x, b AS y FROM t) SELECT predict_labels('m', x, y), x + 1 FROM c"
+            ),
+            "x,y"
+        );
+        assert_eq!(
+            names(
+                "SELECT predict_labels('m', struct_col) FROM (SELECT named_struct('q', a) AS struct_col FROM t)"
+            ),
+            "q"
+        );
+        assert!(
+            names("SELECT predict_labels('m', k) FROM (SELECT [a, b] AS k FROM t)")
+                .starts_with("2 arguments, List")
+        );
     }
 
     #[test]
@@ -268,7 +284,9 @@ mod tests {
 
     #[test]
     fn equal_names_are_an_error() {
-        let error = first(&["SELECT predict_labels('m', x.a, y.a) FROM t AS x JOIN t AS y ON x.id = y.id"]).unwrap_err();
+        let error =
+            first(&["SELECT predict_labels('m', x.a, y.a) FROM t AS x JOIN t AS y ON x.id = y.id"])
+                .unwrap_err();
         let message = error.find_root().to_string();
         assert!(message.contains("two features are named `a`"), "{message}");
     }

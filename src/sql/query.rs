@@ -56,7 +56,8 @@ fn leaves(plan: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>> {
 }
 
 fn total_rows(leaf: &Arc<dyn ExecutionPlan>) -> Option<u64> {
-    let statistics = StatisticsContext::new().compute(leaf.as_ref(), &StatisticsArgs::new()).ok()?;
+    let statistics =
+        StatisticsContext::new().compute(leaf.as_ref(), &StatisticsArgs::new()).ok()?;
     statistics.num_rows.get_value().map(|n| *n as u64)
 }
 

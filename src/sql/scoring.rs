@@ -93,7 +93,8 @@ fn ranked_sets(model: &Model, features: &ArrayRef, k: usize) -> Result<ListArray
     let DataType::Struct(fields) = ranked_set_type() else {
         return Err(Error::internal("ranked sets are structs"));
     };
-    let values = StructArray::try_new(fields, vec![Arc::new(labels), Arc::new(probabilities)], None)?;
+    let values =
+        StructArray::try_new(fields, vec![Arc::new(labels), Arc::new(probabilities)], None)?;
     let item = Arc::new(Field::new_list_field(ranked_set_type(), true));
     Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
 }
@@ -197,9 +198,9 @@ fn whole_number(value: &ColumnarValue) -> Result<usize> {
         },
         ColumnarValue::Array(_) => None,
     };
-    number.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
-        Error::usage("the second argument must be one whole number from 0")
-    })
+    number
+        .and_then(|n| usize::try_from(n).ok())
+        .ok_or_else(|| Error::usage("the second argument must be one whole number from 0"))
 }
 
 impl ScalarUDFImpl for Scoring {

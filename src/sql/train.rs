@@ -191,9 +191,7 @@ struct OneModel {
 
 impl Accumulator for OneModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        self.trainer
-            .observe(&values[1], &values[2])
-            .map_err(|e| to_datafusion(e.context(NAME)))
+        self.trainer.observe(&values[1], &values[2]).map_err(|e| to_datafusion(e.context(NAME)))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
@@ -231,7 +229,12 @@ struct ManyModels {
 }
 
 impl ManyModels {
-    fn learn(&mut self, labels: &ArrayRef, features: &ArrayRef, rows: Vec<(usize, u32)>) -> Result<()> {
+    fn learn(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        rows: Vec<(usize, u32)>,
+    ) -> Result<()> {
         for run in rows.chunk_by(|a, b| a.0 == b.0) {
             let at = UInt32Array::from_iter_values(run.iter().map(|r| r.1));
             let labels = take(labels, &at, None)?;
@@ -339,9 +342,8 @@ impl GroupsAccumulator for ManyModels {
         };
         let rows = vec![Arc::clone(&values[1]), Arc::clone(&values[2])];
         let rows = StructArray::try_new(fields.clone(), rows, None)?;
-        let kept = filter.map(|f| {
-            NullBuffer::from_iter((0..len).map(|i| f.is_valid(i) && f.value(i)))
-        });
+        let kept =
+            filter.map(|f| NullBuffer::from_iter((0..len).map(|i| f.is_valid(i) && f.value(i))));
         let item = Arc::new(Field::new_list_field(self.plan.row.clone(), true));
         let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(1, len));
         let lists = ListArray::try_new(item, offsets, Arc::new(rows), kept)?;

@@ -1,9 +1,7 @@
 //! Nested Arrow rows for states: a struct of lists, written and read by name.
 
 use crate::error::{Error, Result};
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, ListArray, StructArray, UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray, StructArray, UInt32Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt32Type};
 use std::sync::Arc;

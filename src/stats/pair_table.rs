@@ -100,7 +100,13 @@ pub struct PairTable<C> {
 
 impl<C> Default for PairTable<C> {
     fn default() -> Self {
-        PairTable { window: Vec::new(), rows: 0, columns: 0, sorted: Vec::new(), pending: Vec::new() }
+        PairTable {
+            window: Vec::new(),
+            rows: 0,
+            columns: 0,
+            sorted: Vec::new(),
+            pending: Vec::new(),
+        }
     }
 }
 
@@ -195,9 +201,12 @@ impl<C: Cell> PairTable<C> {
             ..PairTable::default()
         };
         all.compact();
-        let windowed = self.window.iter().enumerate().filter(|(_, c)| !c.is_zero()).map(|(i, &c)| {
-            (key((i / self.columns) as u32, (i % self.columns) as u32), c)
-        });
+        let windowed = self
+            .window
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.is_zero())
+            .map(|(i, &c)| (key((i / self.columns) as u32, (i % self.columns) as u32), c));
         let outside = !all.sorted.is_empty();
         let mut entries: Vec<(u64, C)> = windowed.collect();
         entries.extend(all.sorted.into_iter().filter(|(_, c)| !c.is_zero()));
@@ -289,9 +298,9 @@ impl<C: Cell> PairTable<C> {
 
     /// One more than the largest row and column numbers in use.
     pub fn shape(&self) -> (usize, usize) {
-        self.entries().iter().fold((0, 0), |(r, c), e| {
-            (r.max(e.0 as usize + 1), c.max(e.1 as usize + 1))
-        })
+        self.entries()
+            .iter()
+            .fold((0, 0), |(r, c), e| (r.max(e.0 as usize + 1), c.max(e.1 as usize + 1)))
     }
 
     /// Bytes on the heap.
@@ -327,7 +336,11 @@ mod tests {
         assert!(table.rows * table.columns <= WINDOW && !table.sorted.is_empty());
         assert_eq!(table.entries(), expected);
         assert_eq!(PairTable::decode(&table.encode().unwrap()).unwrap(), table);
-        let twice = { let mut t = table.clone(); t.merge(&table); t };
+        let twice = {
+            let mut t = table.clone();
+            t.merge(&table);
+            t
+        };
         let mut once = twice.clone();
         once.forget(&table).unwrap();
         assert_eq!(once, table);

@@ -1,7 +1,7 @@
 //! How many rows have a label set of each size.
 
-use super::count_vector::CountVector;
 use super::Statistic;
+use super::count_vector::CountVector;
 use crate::data::{Remap, Rows};
 use crate::error::Result;
 use arrow::array::StructArray;

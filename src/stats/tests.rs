@@ -325,9 +325,9 @@ fn features_close<const BY_LABEL: bool>(a: &Features<BY_LABEL>, b: &Features<BY_
         && a.missing() == b.missing()
         && a.values() == b.values()
         && groups.clone().all(|g| a.rows(g) == b.rows(g) && a.open_rows(g) == b.open_rows(g))
-        && groups.clone().all(|g| {
-            (0..DENSE).all(|d| moments_close(&a.dense().get(g, d), &b.dense().get(g, d)))
-        })
+        && groups
+            .clone()
+            .all(|g| (0..DENSE).all(|d| moments_close(&a.dense().get(g, d), &b.dense().get(g, d))))
         && ma.len() == mb.len()
         && ma.iter().zip(&mb).all(|(x, y)| (x.0, x.1) == (y.0, y.1) && moments_close(&x.2, &y.2))
 }

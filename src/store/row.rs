@@ -75,10 +75,8 @@ fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
     let values = texts(space.values.iter().flat_map(Vocabulary::names));
     let item = Arc::new(Field::new_list_field(DataType::Utf8, false));
     let values = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), values, None)?;
-    let categories = structs(vec![
-        ("name", texts(space.categories.names())),
-        ("values", Arc::new(values)),
-    ])?;
+    let categories =
+        structs(vec![("name", texts(space.categories.names())), ("values", Arc::new(values))])?;
     structs(vec![
         ("dense", Arc::new(one_list(Arc::new(dense)))),
         ("sparse", Arc::new(one_list(Arc::new(sparse)))),
@@ -112,7 +110,8 @@ fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
         }
     }
     let categories = family("categories")?;
-    let values = column(&categories, "values")?.as_list_opt::<i32>().ok_or_else(|| unfit("values"))?;
+    let values =
+        column(&categories, "values")?.as_list_opt::<i32>().ok_or_else(|| unfit("values"))?;
     for (i, name) in names(&categories)?.iter().enumerate() {
         let id = space.add_category(name.unwrap_or_default());
         let texts = values.value(i);

@@ -80,8 +80,7 @@ impl Binding {
             }
             leaves.push(Leaf { path: source.path, name: source.name, target });
         }
-        let columns =
-            space.sparse_column.iter().filter(|c| **c).count() + space.categories.len();
+        let columns = space.sparse_column.iter().filter(|c| **c).count() + space.categories.len();
         let missing = seen.iter().position(|s| !s);
         if missing.is_some() || columns_seen < columns {
             return Err(missing_feature(space, &leaves, missing));

@@ -95,7 +95,9 @@ impl Binding {
                     name: leaf.name.clone(),
                 }),
                 Target::Map(kind) => sparse.push(map_entries(&array, leaf, *kind, &mut names)?),
-                Target::Tokens(kind) => sparse.push(token_entries(&array, leaf, *kind, &mut names)?),
+                Target::Tokens(kind) => {
+                    sparse.push(token_entries(&array, leaf, *kind, &mut names)?)
+                }
                 Target::SparseVector(kind) => {
                     sparse.push(vector_entries(&array, leaf, *kind, &mut names)?);
                 }

@@ -160,7 +160,8 @@ impl Source {
                 self.name.trim_end_matches('.')
             )));
         }
-        let dense = kind == Numeric && matches!(self.shape, Shape::Number | Shape::Flag | Shape::Vector);
+        let dense =
+            kind == Numeric && matches!(self.shape, Shape::Number | Shape::Flag | Shape::Vector);
         Ok((!dense).then_some(kind))
     }
 
@@ -193,7 +194,8 @@ impl Source {
             Target::Dense(id)
         } else if let Some(id) = space.categories.get(&self.name) {
             return Ok(Some(Target::Category(id)));
-        } else if let Some(id) = space.sparse.get(&self.name).filter(|&i| space.sparse_is_column(i)) {
+        } else if let Some(id) = space.sparse.get(&self.name).filter(|&i| space.sparse_is_column(i))
+        {
             Target::Sparse { id, kind: space.sparse_kind(id) }
         } else {
             return Ok(None);

@@ -55,7 +55,9 @@ pub(super) fn resume(
         && state.by_label.fits(labels, &space.features)
         && state.by_size.fits(sizes, &space.features);
     if !fits {
-        return Err(Error::corrupt("the model's statistics name labels or features it does not have"));
+        return Err(Error::corrupt(
+            "the model's statistics name labels or features it does not have",
+        ));
     }
     Ok(Box::new(state))
 }

@@ -51,8 +51,15 @@ impl GroupInput {
             open_rows: wanted.iter().map(|&g| stats.open_rows(g)).collect(),
             count_totals: vec![0.0; groups],
             value_totals: vec![0.0; groups * space.category_len()],
-            seen: seen_cells(stats).into_iter().filter_map(|(g, f, c)| Some((at(g)?, f, c))).collect(),
-            values: stats.values().into_iter().filter_map(|(g, v, n)| Some((at(g)?, v, n.0))).collect(),
+            seen: seen_cells(stats)
+                .into_iter()
+                .filter_map(|(g, f, c)| Some((at(g)?, f, c)))
+                .collect(),
+            values: stats
+                .values()
+                .into_iter()
+                .filter_map(|(g, v, n)| Some((at(g)?, v, n.0)))
+                .collect(),
             default_count: vec![0.0; space.sparse_len()],
             default_missing: vec![0.0; space.sparse_len()],
             default_moment: vec![Moment::default(); space.sparse_len()],
@@ -117,11 +124,17 @@ impl GroupInput {
 fn seen_cells(stats: &FeatureStats) -> Vec<(u32, u32, SeenCell)> {
     let mut cells: Vec<(u32, u32, SeenCell)> = Vec::new();
     let empty = SeenCell::default();
-    cells.extend(stats.counts().into_iter().map(|(g, f, n)| (g, f, SeenCell { count: n.0, ..empty })));
-    cells.extend(stats.moments().into_iter().map(|(g, f, m)| (g, f, SeenCell { moment: m, ..empty })));
+    cells.extend(
+        stats.counts().into_iter().map(|(g, f, n)| (g, f, SeenCell { count: n.0, ..empty })),
+    );
+    cells.extend(
+        stats.moments().into_iter().map(|(g, f, m)| (g, f, SeenCell { moment: m, ..empty })),
+    );
     let missing = stats.missing();
     if !missing.is_empty() {
-        cells.extend(missing.into_iter().map(|(g, f, n)| (g, f, SeenCell { missing: n.0, ..empty })));
+        cells.extend(
+            missing.into_iter().map(|(g, f, n)| (g, f, SeenCell { missing: n.0, ..empty })),
+        );
         cells.sort_by_key(|c| (c.0, c.1));
         cells.dedup_by(|later, first| {
             let same = (later.0, later.1) == (first.0, first.1);

@@ -62,7 +62,8 @@ impl Likelihood {
         let dense = (space.dense_len() > 0).then(|| Dense::fit(input, pooled, &mut constant));
         let scales = numeric_scales(pooled, space);
         let sparse = fit_sparse(input, space, &scales, smoothing);
-        for (c, (a, b)) in constant.iter_mut().zip(sparse.column_zero.iter().zip(&sparse.open_zero)) {
+        for (c, (a, b)) in constant.iter_mut().zip(sparse.column_zero.iter().zip(&sparse.open_zero))
+        {
             *c += a + b;
         }
         let limits = scales.iter().map(|s| FAR * s).collect();
@@ -245,7 +246,10 @@ fn fit_sparse(
     let value = |g: usize, column: u32, count: f64| {
         let choices = space.values_of(column).len() as f64;
         let total = input.value_totals[g * space.category_len() + column as usize];
-        Terms { linear: ((count + smoothing) / (total + smoothing * choices)).ln(), ..Terms::default() }
+        Terms {
+            linear: ((count + smoothing) / (total + smoothing * choices)).ln(),
+            ..Terms::default()
+        }
     };
 
     let mut class_ids: HashMap<Class, u32, FixedState> = HashMap::default();
@@ -262,7 +266,8 @@ fn fit_sparse(
     };
     for f in 0..features as u32 {
         let column = space.sparse_is_column(f);
-        let (default, missing) = (input.default_count[f as usize], input.default_missing[f as usize]);
+        let (default, missing) =
+            (input.default_count[f as usize], input.default_missing[f as usize]);
         let class = match space.sparse_kind(f) {
             FeatureKind::Numeric if input.default_moment[f as usize].n == 0.0 => Class::Numeric,
             FeatureKind::Numeric => Class::OwnNumeric { feature: f },

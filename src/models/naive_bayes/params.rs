@@ -20,10 +20,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "size",
         default: "predicted",
-        allowed: Allowed::Custom(
-            "predicted|labels|given|given(column)|a whole number",
-            |v| Size::from_value(v).is_some(),
-        ),
+        allowed: Allowed::Custom("predicted|labels|given|given(column)|a whole number", |v| {
+            Size::from_value(v).is_some()
+        }),
         help: "where the size of the set comes from; labels is the better predictor on most data",
     },
     Parameter {

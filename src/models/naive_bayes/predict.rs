@@ -45,7 +45,8 @@ impl Cascade {
             Some(false) => 1,
             _ => 0,
         };
-        let mut sizes: Vec<u32> = evidence.sizes.iter().copied().filter(|&m| m >= allowed).collect();
+        let mut sizes: Vec<u32> =
+            evidence.sizes.iter().copied().filter(|&m| m >= allowed).collect();
         if params.allow_empty == Some(true) && sizes.first() != Some(&0) {
             sizes.insert(0, 0);
         }
@@ -109,7 +110,9 @@ impl Cascade {
                     return Ok(rows.given_size.clone());
                 }
                 Err(Error::data(match column {
-                    Some(name) => format!("column `{name}`, which gives the size of the set, is missing"),
+                    Some(name) => {
+                        format!("column `{name}`, which gives the size of the set, is missing")
+                    }
                     None => "size=given needs a column: write size=given(column)".to_string(),
                 }))
             }

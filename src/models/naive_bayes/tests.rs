@@ -8,8 +8,8 @@ mod edges;
 use super::fit::NaiveBayes;
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Float64Builder, ListArray,
-    ListBuilder, MapBuilder, StringArray, StringBuilder, StructArray,
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Float64Builder, ListArray, ListBuilder,
+    MapBuilder, StringArray, StringBuilder, StructArray,
 };
 use arrow::datatypes::{Field, Float64Type};
 use brute::{Brute, Kind};
@@ -242,7 +242,10 @@ fn matrix(rows: &[Row], words: Words, known: &[bool]) -> Vec<Vec<Option<f64>>> {
         cells.extend((0..WORDS.len()).map(word));
         cells
     };
-    debug_assert!(words != Words::Tokens || rows.iter().all(|r| r.words.iter().flatten().all(|e| e.1.is_some())));
+    debug_assert!(
+        words != Words::Tokens
+            || rows.iter().all(|r| r.words.iter().flatten().all(|e| e.1.is_some()))
+    );
     rows.iter().map(cells).collect()
 }
 

