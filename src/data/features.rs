@@ -76,7 +76,8 @@ pub struct FeatureOptions {
 /// The features of a model in three families, each with its own numbers.
 ///
 /// - *dense*: numeric columns and entries of numeric lists; a fixed set, numbered in name order;
-/// - *sparse*: flags, map keys and tokens; an open set, since new keys may appear at any row;
+/// - *sparse*: flags, map keys and tokens; an open set, since new keys may appear at any row; keys
+///   and tokens belong to the *open column* they come from;
 /// - *categories*: text columns; a fixed set of columns with open sets of values.
 ///
 /// # Cost
@@ -88,9 +89,12 @@ pub struct FeatureSpace {
     pub(crate) dense: Vocabulary,
     /// For each dense feature, whether it is a column of its own (else an entry of a list).
     pub(crate) dense_column: Vec<bool>,
+    /// Prefixes of the columns of maps, tokens and sparse vectors, in name order.
+    pub(crate) open: Vocabulary,
     pub(crate) sparse: Vocabulary,
     pub(crate) sparse_kind: Vec<FeatureKind>,
-    pub(crate) sparse_column: Vec<bool>,
+    /// For each sparse feature the open column it comes from; `None` is a column of its own.
+    pub(crate) sparse_open: Vec<Option<u32>>,
     pub(crate) categories: Vocabulary,
     pub(crate) values: Vec<Vocabulary>,
     /// For each category column and value there, its number among all values.
@@ -145,9 +149,14 @@ impl FeatureSpace {
         self.sparse_kind.get(id as usize).copied().unwrap_or(FeatureKind::Count)
     }
 
-    /// Whether sparse feature `id` is a column that every row has.
-    pub fn sparse_is_column(&self, id: u32) -> bool {
-        self.sparse_column.get(id as usize).copied().unwrap_or(false)
+    /// The open column that sparse feature `id` comes from; `None` when it is a column itself.
+    pub fn sparse_open(&self, id: u32) -> Option<u32> {
+        self.sparse_open.get(id as usize).copied().flatten()
+    }
+
+    /// How many columns of maps, tokens or sparse vectors there are.
+    pub fn open_len(&self) -> usize {
+        self.open.len()
     }
 
     /// The category column and the text of value number `id`.
@@ -177,8 +186,9 @@ impl FeatureSpace {
             .sparse
             .names()
             .zip(&self.sparse_kind)
-            .zip(&self.sparse_column)
-            .map(|((name, &kind), &column)| Feature { name: name.to_string(), kind, column });
+            .zip(&self.sparse_open)
+            .map(|((name, &kind), open)| (name.to_string(), kind, open.is_none()))
+            .map(|(name, kind, column)| Feature { name, kind, column });
         let categories = self.categories.names().map(|name| Feature {
             name: name.to_string(),
             kind: FeatureKind::Category,
@@ -197,11 +207,11 @@ impl FeatureSpace {
     }
 
     /// The number of the sparse feature `name`, added when new.
-    pub(crate) fn intern_sparse(&mut self, name: &str, kind: FeatureKind, column: bool) -> u32 {
+    pub(crate) fn intern_sparse(&mut self, name: &str, kind: FeatureKind, open: Option<u32>) -> u32 {
         let id = self.sparse.intern(name);
         if id as usize == self.sparse_kind.len() {
             self.sparse_kind.push(kind);
-            self.sparse_column.push(column);
+            self.sparse_open.push(open);
         }
         id
     }
@@ -238,7 +248,8 @@ impl FeatureSpace {
         self.dense.heap_size()
             + self.dense_column.capacity()
             + self.sparse.heap_size()
-            + self.sparse_kind.capacity() * 2
+            + self.sparse_kind.capacity()
+            + self.sparse_open.capacity() * size_of::<Option<u32>>()
             + self.categories.heap_size()
             + self.values.iter().map(Vocabulary::heap_size).sum::<usize>()
             + self.value_owner.capacity() * 12

@@ -20,5 +20,5 @@ pub use features::{Feature, FeatureKind, FeatureOptions, FeatureSpace};
 pub use label_sets::LabelSets;
 pub use labels::LabelReader;
 pub use rows::{Csr, MISSING_CATEGORY, Rows};
-pub use space::{Remap, Space};
+pub use space::{DROPPED, Remap, Space, Used};
 pub use vocabulary::Vocabulary;

@@ -93,8 +93,10 @@ pub struct Rows {
     pub dense_missing: bool,
     /// Sparse features; a `NaN` value is missing, an absent entry is zero.
     pub sparse: Csr,
-    /// For each row, whether its map or tokens are there at all; empty when all are.
+    /// For each row and open column, whether its map or tokens are there; empty when all are.
     pub open_present: Vec<bool>,
+    /// How many open columns there are.
+    pub open_width: usize,
     /// Category values, row by row; [`MISSING_CATEGORY`] is missing.
     pub categories: Vec<u32>,
     /// How many category columns a row has.
@@ -116,9 +118,10 @@ impl Rows {
         &self.categories[row * self.category_width..(row + 1) * self.category_width]
     }
 
-    /// Whether the map or tokens of row `row` are there.
-    pub fn has_open(&self, row: usize) -> bool {
-        self.open_present.get(row).copied().unwrap_or(true)
+    /// Whether the map or tokens of open column `open` are there in row `row`.
+    pub fn has_open(&self, row: usize, open: u32) -> bool {
+        let at = row * self.open_width + open as usize;
+        self.open_present.get(at).copied().unwrap_or(true)
     }
 
     /// Forgets all rows and keeps the memory.
@@ -129,6 +132,7 @@ impl Rows {
         self.dense_missing = false;
         self.sparse.clear();
         self.open_present.clear();
+        self.open_width = 0;
         self.categories.clear();
         self.category_width = 0;
         self.labels.clear();

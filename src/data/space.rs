@@ -12,7 +12,32 @@ pub struct Space {
     pub features: FeatureSpace,
 }
 
-/// New numbers for old ones, family by family; dense features and category columns are always in
+/// The number that stands for a name that is dropped.
+pub const DROPPED: u32 = u32::MAX;
+
+/// What a learner knows something about, by number: what it does not use need not be kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// For each label.
+    pub labels: Vec<bool>,
+    /// For each sparse feature.
+    pub sparse: Vec<bool>,
+    /// For each category value.
+    pub values: Vec<bool>,
+}
+
+impl Used {
+    /// Everything in `space`.
+    pub fn all(space: &Space) -> Self {
+        Used {
+            labels: vec![true; space.labels.len()],
+            sparse: vec![true; space.features.sparse_len()],
+            values: vec![true; space.features.value_len()],
+        }
+    }
+}
+
+/// New numbers for old ones ([`DROPPED`] for none), family by family; dense features and category columns are always in
 /// name order and keep their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remap {
@@ -47,14 +72,15 @@ impl Space {
             mine.declared = true;
             mine.dense = theirs.dense.clone();
             mine.dense_column = theirs.dense_column.clone();
+            mine.open = theirs.open.clone();
             for name in theirs.categories.names() {
                 mine.add_category(name);
             }
         }
         let sparse = (0..theirs.sparse_len() as u32)
             .map(|id| {
-                let (kind, column) = (theirs.sparse_kind(id), theirs.sparse_is_column(id));
-                mine.intern_sparse(theirs.sparse_name(id), kind, column)
+                let (kind, open) = (theirs.sparse_kind(id), theirs.sparse_open(id));
+                mine.intern_sparse(theirs.sparse_name(id), kind, open)
             })
             .collect();
         let values = theirs
@@ -71,6 +97,11 @@ impl Space {
         let (mine, theirs) = (&self.features, &other.features);
         if !mine.declared || !theirs.declared {
             return Ok(());
+        }
+        if mine.open != theirs.open {
+            return Err(Error::incompatible(
+                "the models have different columns of maps or tokens: train them on the same columns",
+            ));
         }
         let (mut a, mut b) = (mine.fixed().into_iter(), theirs.fixed().into_iter());
         loop {
@@ -102,29 +133,34 @@ impl Space {
         Ok(())
     }
 
-    /// The same space with every family in name order, and the new numbers.
-    pub fn sorted(&self) -> (Space, Remap) {
-        let (labels, label_map) = self.labels.sorted();
+    /// The same space with every family in name order and without what is not used, and the new
+    /// numbers.
+    pub fn sorted(&self, used: &Used) -> (Space, Remap) {
+        let (labels, label_map) = sorted(&self.labels, &used.labels);
         let old = &self.features;
-        let (sparse, sparse_map) = old.sparse.sorted();
+        let is_used = |id: u32| {
+            old.sparse_open(id).is_none() || used.sparse.get(id as usize).copied().unwrap_or(false)
+        };
+        let keep: Vec<bool> = (0..old.sparse_len() as u32).map(is_used).collect();
+        let (sparse, sparse_map) = sorted(&old.sparse, &keep);
         let mut features = FeatureSpace {
             declared: old.declared,
             dense: old.dense.clone(),
             dense_column: old.dense_column.clone(),
+            open: old.open.clone(),
             ..FeatureSpace::default()
         };
-        let mut order: Vec<u32> = (0..sparse_map.len() as u32).collect();
-        order.sort_unstable_by_key(|&id| sparse_map[id as usize]);
-        for id in order {
-            let (kind, column) = (old.sparse_kind(id), old.sparse_is_column(id));
-            features.intern_sparse(old.sparse_name(id), kind, column);
+        for name in sparse.names() {
+            if let Some(id) = old.sparse.get(name) {
+                features.intern_sparse(name, old.sparse_kind(id), old.sparse_open(id));
+            }
         }
-        debug_assert_eq!(features.sparse, sparse);
-        let mut values = vec![0; old.value_len()];
+        let mut values = vec![DROPPED; old.value_len()];
         for (column, name) in old.categories.names().enumerate() {
             let id = features.add_category(name);
-            let (names, _) = old.values[column].sorted();
-            for value in names.names() {
+            let is_used = |local: &u32| used.values.get(*local as usize).copied().unwrap_or(false);
+            let keep: Vec<bool> = old.value_ids[column].iter().map(is_used).collect();
+            for value in sorted(&old.values[column], &keep).0.names() {
                 let new = features.intern_value(id, value);
                 if let Some(old_id) = old.value_id(column as u32, value) {
                     values[old_id as usize] = new;
@@ -138,4 +174,19 @@ impl Space {
     pub fn heap_size(&self) -> usize {
         self.labels.heap_size() + self.features.heap_size()
     }
+}
+
+/// The names to keep in name order, and the new number of each old one.
+fn sorted(names: &Vocabulary, keep: &[bool]) -> (Vocabulary, Vec<u32>) {
+    let (all, _) = names.sorted();
+    let mut kept = Vocabulary::default();
+    let mut new_ids = vec![DROPPED; names.len()];
+    for name in all.names() {
+        if let Some(old) = names.get(name)
+            && keep.get(old as usize).copied().unwrap_or(false)
+        {
+            new_ids[old as usize] = kept.intern(name);
+        }
+    }
+    (kept, new_ids)
 }

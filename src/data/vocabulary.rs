@@ -101,6 +101,13 @@ impl Vocabulary {
         other.names().map(|name| self.intern(name)).collect()
     }
 
+    /// Forgets all names but the first `len`.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        for name in self.names.drain(len.min(self.names.len())..) {
+            self.ids.remove(&name);
+        }
+    }
+
     /// Bytes on the heap.
     pub fn heap_size(&self) -> usize {
         let text: usize = self.names.iter().map(|n| n.len() + 16).sum();

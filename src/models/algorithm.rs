@@ -1,7 +1,7 @@
 //! The contract between labelflow and an algorithm.
 
 use super::{CheckedSpec, Parameter};
-use crate::data::{FeatureOptions, LabelSets, Remap, Rows, Space};
+use crate::data::{FeatureOptions, LabelSets, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use arrow::array::StructArray;
 use std::any::Any;
@@ -60,7 +60,11 @@ pub trait Learner: Send + Sync + fmt::Debug {
         Err(Error::unsupported("this algorithm cannot decay: train anew on recent rows"))
     }
 
-    /// The same knowledge under new numbers.
+    /// What is known, by number. Names that are not used are dropped from the model, so that it
+    /// does not depend on rows that were refused or taken away.
+    fn used(&self, space: &Space) -> Used;
+
+    /// The same knowledge under new numbers; names that are not used are dropped.
     fn remap(&self, ids: &Remap) -> Box<dyn Learner>;
 
     /// The state as one Arrow row.

@@ -1,7 +1,7 @@
 //! Trained models.
 
 use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer};
-use crate::data::{Binding, LabelSets, Rows, Space};
+use crate::data::{Binding, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::{sigmoid, top_k};
 use arrow::array::Array;
@@ -70,7 +70,7 @@ impl Model {
 
     /// A trainer that goes on learning from here.
     pub fn reopen(&self) -> Result<Trainer> {
-        let same = self.learner.remap(&self.space.sorted().1);
+        let same = self.learner.remap(&self.space.sorted(&Used::all(&self.space)).1);
         let space = self.space.clone();
         Trainer::with_learner(self.algorithm, self.spec.clone(), space, self.rows, same)
     }

@@ -31,10 +31,17 @@ pub enum Allowed {
 }
 
 impl Allowed {
+    /// `value` in its one form: a number parameter holds a number with a fraction.
+    fn normal(&self, value: Value) -> Value {
+        match (self, &value) {
+            (Allowed::Float(..), Value::Int(n)) => Value::Float(*n as f64),
+            _ => value,
+        }
+    }
+
     fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Allowed::Int(low, high), Value::Int(n)) => (low..=high).contains(&n),
-            (Allowed::Float(low, high), Value::Int(n)) => (*low..=*high).contains(&(*n as f64)),
             (Allowed::Float(low, high), Value::Float(x)) => (low..=high).contains(&x),
             (Allowed::Words(words), Value::Word(word)) => words.contains(&word.as_str()),
             (Allowed::Custom(_, accepts), value) => accepts(value),
@@ -92,9 +99,9 @@ impl CheckedSpec {
         let mut values = Vec::new();
         let mut canonical = Spec { name: spec.name.clone(), args: Vec::new() };
         for p in parameters {
-            let default = parse_default(p)?;
+            let default = p.allowed.normal(parse_default(p)?);
             let set = spec.args.iter().find(|(n, _)| n.as_deref() == Some(p.name)).map(|(_, v)| v);
-            let value = set.unwrap_or(&default);
+            let value = &p.allowed.normal(set.unwrap_or(&default).clone());
             if matches!(value, Value::Range(..)) {
                 return Err(Error::usage(format!(
                     "parameter `{}={value}`: a range of values can only be evaluated; give one value",

@@ -58,6 +58,17 @@ impl Spec {
     }
 }
 
+impl Value {
+    /// The number this is, if it is one.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Int(n) => Some(*n as f64),
+            Value::Float(x) => Some(*x),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_word(f, &self.name)?;
@@ -82,7 +93,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Int(n) => write!(f, "{n}"),
-            Value::Float(x) => write!(f, "{x:?}"),
+            Value::Float(x) => write!(f, "{x}"),
             Value::Word(word) => write_word(f, word),
             Value::Range(a, b) => write!(f, "{a}..{b}"),
             Value::Call(spec) => write!(f, "{spec}"),

@@ -83,6 +83,15 @@ impl Trainer {
     ///
     /// Arrays that break the data contract; what was learned before stays.
     pub fn observe(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<()> {
+        let known = self.space.labels.len();
+        let observed = self.observe_rows(labels, features);
+        if observed.is_err() {
+            self.space.labels.truncate(known);
+        }
+        observed
+    }
+
+    fn observe_rows(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<()> {
         if labels.len() != features.len() {
             return Err(Error::data(format!(
                 "there are {} rows of labels and {} of features",
@@ -207,7 +216,7 @@ impl Trainer {
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",
             ));
         }
-        let (space, ids) = self.space.sorted();
+        let (space, ids) = self.space.sorted(&self.learner.used(&self.space));
         let learner = self.learner.remap(&ids);
         Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
     }

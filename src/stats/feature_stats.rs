@@ -2,7 +2,7 @@
 
 use super::count_vector::CountVector;
 use super::{Cell, Count, GroupMoments, Moment, PairTable, StateReader, StateWriter};
-use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows};
+use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows, Used};
 use crate::error::Result;
 use arrow::array::StructArray;
 
@@ -24,7 +24,7 @@ pub enum GroupedBy {
 pub struct FeatureStats {
     by: GroupedBy,
     rows: CountVector,
-    open_rows: CountVector,
+    open_rows: PairTable<Count>,
     dense: GroupMoments,
     counts: PairTable<Count>,
     moments: PairTable<Moment>,
@@ -38,7 +38,7 @@ impl FeatureStats {
         FeatureStats {
             by,
             rows: CountVector::default(),
-            open_rows: CountVector::default(),
+            open_rows: PairTable::default(),
             dense: GroupMoments::default(),
             counts: PairTable::default(),
             moments: PairTable::default(),
@@ -62,8 +62,8 @@ impl FeatureStats {
         for row in 0..rows.len {
             for &group in groups(row) {
                 self.rows.add(group, 1.0);
-                if rows.has_open(row) {
-                    self.open_rows.add(group, 1.0);
+                for open in (0..rows.open_width as u32).filter(|&o| rows.has_open(row, o)) {
+                    self.open_rows.add(group, open, Count(1.0));
                 }
                 for &value in rows.category_row(row) {
                     if value != MISSING_CATEGORY {
@@ -92,9 +92,9 @@ impl FeatureStats {
         self.rows.get(group)
     }
 
-    /// The weight of the rows in `group` whose map or tokens are there.
-    pub fn open_rows(&self, group: u32) -> f64 {
-        self.open_rows.get(group)
+    /// The weight of the rows in `group` whose map or tokens of open column `open` are there.
+    pub fn open_rows(&self, group: u32, open: u32) -> f64 {
+        self.open_rows.get(group, open).0
     }
 
     /// How many groups have been seen.
@@ -133,12 +133,11 @@ impl FeatureStats {
     pub fn pooled(&self) -> FeatureStats {
         let mut pooled = FeatureStats::new(self.by);
         pooled.rows.add(0, self.rows.0.iter().sum());
-        pooled.open_rows.add(0, self.open_rows.0.iter().sum());
+        pooled.open_rows = pool(&self.open_rows);
         pooled.dense = pool_moments(&self.dense);
-        let one = |t: &PairTable<Count>| pool(t);
-        pooled.counts = one(&self.counts);
-        pooled.missing = one(&self.missing);
-        pooled.values = one(&self.values);
+        pooled.counts = pool(&self.counts);
+        pooled.missing = pool(&self.missing);
+        pooled.values = pool(&self.values);
         pooled.moments = pool(&self.moments);
         pooled
     }
@@ -197,7 +196,7 @@ impl FeatureStats {
         FeatureStats {
             by: self.by,
             rows: vector(&self.rows),
-            open_rows: vector(&self.open_rows),
+            open_rows: self.open_rows.remap(groups, None),
             dense: groups.map_or_else(|| self.dense.clone(), |g| self.dense.remap(g)),
             counts: self.counts.remap(groups, Some(&ids.sparse)),
             moments: self.moments.remap(groups, Some(&ids.sparse)),
@@ -229,7 +228,7 @@ impl FeatureStats {
         Ok(FeatureStats {
             by,
             rows: CountVector::decode(reader.nested("rows")?)?,
-            open_rows: CountVector::decode(reader.nested("open_rows")?)?,
+            open_rows: PairTable::decode(reader.nested("open_rows")?)?,
             dense: GroupMoments::decode(reader.nested("dense")?)?,
             counts: PairTable::decode(reader.nested("counts")?)?,
             moments: PairTable::decode(reader.nested("moments")?)?,
@@ -238,11 +237,27 @@ impl FeatureStats {
         })
     }
 
+    /// Marks the sparse features and category values that something is known about.
+    pub fn mark_used(&self, used: &mut Used) {
+        let sparse = [&self.counts, &self.missing].into_iter().flat_map(PairTable::entries);
+        let sparse = sparse.map(|e| e.1).chain(self.moments.entries().into_iter().map(|e| e.1));
+        for id in sparse {
+            if let Some(slot) = used.sparse.get_mut(id as usize) {
+                *slot = true;
+            }
+        }
+        for (_, id, _) in self.values.entries() {
+            if let Some(slot) = used.values.get_mut(id as usize) {
+                *slot = true;
+            }
+        }
+    }
+
     /// Whether every number is below the given bounds: (groups, dense, sparse, category values).
     pub fn fits(&self, groups: usize, space: &FeatureSpace) -> bool {
         let inside = |(rows, columns): (usize, usize), top: usize| rows <= groups && columns <= top;
         self.rows.0.len() <= groups
-            && self.open_rows.0.len() <= groups
+            && inside(self.open_rows.shape(), space.open_len())
             && self.dense.groups() <= groups
             && (self.dense.width() == 0 || self.dense.width() == space.dense_len())
             && inside(self.counts.shape(), space.sparse_len())

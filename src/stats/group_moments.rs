@@ -1,19 +1,21 @@
 //! Moments of dense features per group of rows.
 
 use super::{Cell, Moment, StateReader, StateWriter, moment::saturate};
-use crate::data::Rows;
+use crate::data::{DROPPED, Rows};
 use crate::error::{Error, Result};
 use arrow::array::StructArray;
 
-/// The share of a sum of squares about the block's centre below which it is computed again about
-/// the group's own mean: above it, cancellation costs less than two digits.
+/// The share of a sum of squares about a centre below which it is computed again about the mean:
+/// above it, cancellation costs less than two digits.
 const CANCELLED: f64 = 1e-2;
+/// How often a block is summed at most; twice is enough unless values are beyond 1e100.
+const PASSES: usize = 4;
 
 /// Weight, mean and sum of squared deviations of every dense feature in every group.
 ///
-/// A block of rows is summed about the mean of the block (one pass, two additions per value and
-/// group) and merged by the formula of Chan, Golub and LeVeque. Where the mean of a group is so far
-/// from that of the block that digits would cancel, the group is summed again about its own mean.
+/// A block of rows is summed about the first row of each group (one pass, two additions per value
+/// and group) and merged by the formula of Chan, Golub and LeVeque. Where that row is so far from
+/// the mean that digits would cancel, the group is summed again about its mean.
 ///
 /// # Nulls
 ///
@@ -26,10 +28,14 @@ pub struct GroupMoments {
     m2: Vec<f64>,
 }
 
-/// Sums of a block: one slot per group that occurs in it.
+/// Sums of a block: one slot per group that occurs in it, each about its own centre.
+#[derive(Default)]
 struct Block {
+    /// For each group its slot.
+    slots: Vec<u32>,
+    /// For each slot its group.
     groups: Vec<u32>,
-    /// Per slot and feature, or per slot alone when nothing is missing.
+    centre: Vec<f64>,
     n: Vec<f64>,
     sum: Vec<f64>,
     squares: Vec<f64>,
@@ -43,35 +49,22 @@ impl GroupMoments {
             return;
         }
         self.width = width;
-        let (slots, block_groups) = slots(rows.len, &groups);
-        let centre = column_means(rows);
-        let mut block = Block {
-            n: vec![0.0; block_groups.len() * width],
-            sum: vec![0.0; block_groups.len() * width],
-            squares: vec![0.0; block_groups.len() * width],
-            groups: block_groups,
-        };
-        let none: Vec<bool> = vec![true; block.groups.len()];
-        block.add_rows(rows, &groups, &slots, |_| &centre, &none);
-        let (means, again) = block.means(&centre, width);
-        if again.iter().any(|a| *a) {
-            block.clear(&again, width);
-            let own = |slot: usize| &means[slot * width..(slot + 1) * width];
-            block.add_rows(rows, &groups, &slots, own, &again);
+        let mut block = Block::new(rows, &groups);
+        block.add_rows(rows, &groups, &vec![true; block.groups.len()]);
+        for _ in 1..PASSES {
+            let wanted = block.cancelled(width);
+            if !wanted.contains(&true) {
+                break;
+            }
+            block.recentre(&wanted, width);
+            block.add_rows(rows, &groups, &wanted);
         }
-        for slot in 0..block.groups.len() {
-            let group = block.groups[slot];
+        for (slot, &group) in block.groups.iter().enumerate() {
             for d in 0..width {
-                let i = slot * width + d;
-                let n = block.n[i];
-                if n == 0.0 {
-                    continue;
+                let moment = block.moment(slot * width + d);
+                if moment.n > 0.0 {
+                    self.add(group, d, &moment);
                 }
-                let from = if again[slot] { means[i] } else { centre[d] };
-                let offset = saturate(block.sum[i] / n);
-                let m2 = saturate(block.squares[i] - block.sum[i] * offset).max(0.0);
-                let m2 = if n == 1.0 { 0.0 } else { m2 };
-                self.add(group, d, &Moment { n, mean: saturate(from + offset), m2 });
             }
         }
     }
@@ -154,11 +147,12 @@ impl GroupMoments {
         self.n.iter_mut().chain(&mut self.m2).for_each(|v| *v *= factor);
     }
 
-    /// The same moments with groups renumbered.
+    /// The same moments with groups renumbered; dropped ones go.
     #[must_use]
     pub fn remap(&self, groups: &[u32]) -> Self {
         let mut out = GroupMoments { width: self.width, ..GroupMoments::default() };
-        for (group, &to) in groups.iter().enumerate().take(self.groups()) {
+        let kept = groups.iter().enumerate().take(self.groups()).filter(|(_, to)| **to != DROPPED);
+        for (group, &to) in kept {
             for d in 0..self.width {
                 let m = self.get(group as u32, d);
                 if m.n != 0.0 {
@@ -216,64 +210,44 @@ impl PartialEq for GroupMoments {
     }
 }
 
-/// For each group of the block its slot, and the groups by slot.
-fn slots<'a>(rows: usize, groups: &impl Fn(usize) -> &'a [u32]) -> (Vec<u32>, Vec<u32>) {
-    let top = (0..rows).flat_map(groups).copied().max().map_or(0, |g| g as usize + 1);
-    let mut slot_of = vec![u32::MAX; top];
-    let mut by_slot = Vec::new();
-    for &group in (0..rows).flat_map(groups) {
-        let slot = &mut slot_of[group as usize];
-        if *slot == u32::MAX {
-            *slot = by_slot.len() as u32;
-            by_slot.push(group);
-        }
-    }
-    (slot_of, by_slot)
-}
-
-/// The mean of every column of the block; zero where all values are missing.
-fn column_means(rows: &Rows) -> Vec<f64> {
-    let width = rows.dense_width;
-    let scale = 1.0 / rows.len as f64;
-    let mut sum = vec![0.0; width];
-    if rows.dense_missing {
-        let mut n = vec![0.0; width];
-        for row in rows.dense.chunks_exact(width) {
-            for (d, &x) in row.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-                sum[d] += x * scale;
-                n[d] += scale;
+impl Block {
+    /// Empty sums for the groups that occur, each centred on its first row.
+    fn new<'a>(rows: &Rows, groups: &impl Fn(usize) -> &'a [u32]) -> Self {
+        let width = rows.dense_width;
+        let top = (0..rows.len).flat_map(groups).copied().max().map_or(0, |g| g as usize + 1);
+        let mut block = Block { slots: vec![u32::MAX; top], ..Block::default() };
+        for (r, row) in rows.dense.chunks_exact(width).enumerate() {
+            for &group in groups(r) {
+                let slot = &mut block.slots[group as usize];
+                if *slot == u32::MAX {
+                    *slot = block.groups.len() as u32;
+                    block.groups.push(group);
+                    block.centre.extend_from_slice(row);
+                } else if rows.dense_missing {
+                    let start = *slot as usize * width;
+                    for (c, x) in block.centre[start..start + width].iter_mut().zip(row) {
+                        *c = if c.is_nan() { *x } else { *c };
+                    }
+                }
             }
         }
-        sum.iter_mut().zip(n).for_each(|(s, n)| *s = if n > 0.0 { saturate(*s / n) } else { 0.0 });
-    } else {
-        for row in rows.dense.chunks_exact(width) {
-            sum.iter_mut().zip(row).for_each(|(s, x)| *s += x * scale);
-        }
-        sum.iter_mut().for_each(|s| *s = saturate(*s));
+        let len = block.centre.len();
+        (block.n, block.sum, block.squares) = (vec![0.0; len], vec![0.0; len], vec![0.0; len]);
+        block
     }
-    sum
-}
 
-impl Block {
     /// Adds all rows to the slots that are wanted, about the centre of each slot.
-    fn add_rows<'a, 'c>(
-        &mut self,
-        rows: &Rows,
-        groups: &impl Fn(usize) -> &'a [u32],
-        slots: &[u32],
-        centre: impl Fn(usize) -> &'c [f64],
-        wanted: &[bool],
-    ) {
+    fn add_rows<'a>(&mut self, rows: &Rows, groups: &impl Fn(usize) -> &'a [u32], wanted: &[bool]) {
         let width = rows.dense_width;
         for (r, row) in rows.dense.chunks_exact(width).enumerate() {
             for &group in groups(r) {
-                let slot = slots[group as usize] as usize;
+                let slot = self.slots[group as usize] as usize;
                 if !wanted[slot] {
                     continue;
                 }
                 let range = slot * width..(slot + 1) * width;
                 let sums = self.sum[range.clone()].iter_mut().zip(&mut self.squares[range.clone()]);
-                let values = row.iter().zip(centre(slot));
+                let values = row.iter().zip(&self.centre[range.clone()]);
                 if rows.dense_missing {
                     let sums = sums.zip(&mut self.n[range]);
                     for (((sum, squares), n), (x, c)) in sums.zip(values) {
@@ -302,31 +276,37 @@ impl Block {
         }
     }
 
-    /// The mean of every slot, and the slots that must be summed again about it.
-    fn means(&self, centre: &[f64], width: usize) -> (Vec<f64>, Vec<bool>) {
-        let mut means = vec![0.0; self.sum.len()];
-        let mut again = vec![false; self.groups.len()];
-        for (slot, again) in again.iter_mut().enumerate() {
-            for d in 0..width {
-                let i = slot * width + d;
-                if self.n[i] == 0.0 {
-                    continue;
-                }
-                let offset = saturate(self.sum[i] / self.n[i]);
-                means[i] = saturate(centre[d] + offset);
-                let m2 = self.squares[i] - self.sum[i] * offset;
-                *again |= self.n[i] > 1.0 && m2 < CANCELLED * self.squares[i];
-            }
+    /// The moments summed at `i`.
+    fn moment(&self, i: usize) -> Moment {
+        let n = self.n[i];
+        if n == 0.0 {
+            return Moment::default();
         }
-        (means, again)
+        let offset = saturate(self.sum[i] / n);
+        let m2 = saturate(self.squares[i] - self.sum[i] * offset).max(0.0);
+        Moment { n, mean: saturate(self.centre[i] + offset), m2 }
     }
 
-    fn clear(&mut self, wanted: &[bool], width: usize) {
+    /// The slots in which the centre is so far from the mean that digits are lost.
+    fn cancelled(&self, width: usize) -> Vec<bool> {
+        let lost = |i: usize| {
+            let (n, squares) = (self.n[i], self.squares[i]);
+            // Written so that a sum that overflowed counts as lost.
+            let m2 = squares - self.sum[i] * (self.sum[i] / n);
+            n > 1.0 && squares != 0.0 && !(m2 >= CANCELLED * squares)
+        };
+        (0..self.groups.len()).map(|slot| (slot * width..(slot + 1) * width).any(lost)).collect()
+    }
+
+    /// Starts the slots that are wanted anew, about the mean found so far.
+    fn recentre(&mut self, wanted: &[bool], width: usize) {
         for (slot, _) in wanted.iter().enumerate().filter(|(_, w)| **w) {
-            let range = slot * width..(slot + 1) * width;
-            self.n[range.clone()].fill(0.0);
-            self.sum[range.clone()].fill(0.0);
-            self.squares[range].fill(0.0);
+            for i in slot * width..(slot + 1) * width {
+                if self.n[i] > 0.0 {
+                    self.centre[i] = self.moment(i).mean;
+                }
+                (self.n[i], self.sum[i], self.squares[i]) = (0.0, 0.0, 0.0);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How many rows have both of two labels.
 
 use super::{Count, PairTable, Statistic};
-use crate::data::{Remap, Rows};
+use crate::data::{DROPPED, Remap, Rows};
 use crate::error::Result;
 use arrow::array::StructArray;
 
@@ -48,7 +48,9 @@ impl Statistic for LabelPairs {
         let mut out = PairTable::default();
         for (a, b, n) in self.0.entries() {
             let (a, b) = (ids.labels[a as usize], ids.labels[b as usize]);
-            out.add(a.min(b), a.max(b), n);
+            if a != DROPPED && b != DROPPED {
+                out.add(a.min(b), a.max(b), n);
+            }
         }
         LabelPairs(out)
     }

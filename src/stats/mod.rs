@@ -33,7 +33,7 @@ pub use pair_table::{Cell, Count, PairTable};
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;
 
-use crate::data::{Remap, Rows};
+use crate::data::{DROPPED, Remap, Rows};
 use crate::error::Result;
 use arrow::array::StructArray;
 
@@ -83,11 +83,12 @@ pub trait Statistic: Clone + Default + PartialEq + Send + Sync + std::fmt::Debug
     fn heap_size(&self) -> usize;
 }
 
-/// Moves `values` to new places; places nobody moves to stay zero.
+/// Moves `values` to new places; places nobody moves to stay zero, dropped ones go.
 pub(crate) fn permute(values: &[f64], new_ids: &[u32]) -> Vec<f64> {
-    let len = new_ids.iter().map(|&i| i as usize + 1).max().unwrap_or(0);
+    let kept = new_ids.iter().filter(|i| **i != DROPPED);
+    let len = kept.map(|&i| i as usize + 1).max().unwrap_or(0);
     let mut out = vec![0.0; len];
-    for (&value, &id) in values.iter().zip(new_ids) {
+    for (&value, &id) in values.iter().zip(new_ids).filter(|(_, id)| **id != DROPPED) {
         out[id as usize] = value;
     }
     while out.last() == Some(&0.0) {

@@ -1,6 +1,7 @@
 //! Cells addressed by two numbers, most of which are never used.
 
 use super::{StateReader, StateWriter, moment::saturate};
+use crate::data::DROPPED;
 use crate::error::{Error, Result};
 use arrow::array::StructArray;
 
@@ -257,13 +258,16 @@ impl<C: Cell> PairTable<C> {
         self.sorted.iter_mut().chain(&mut self.pending).for_each(|e| e.1.scale(factor));
     }
 
-    /// The table with rows and columns renumbered; `None` keeps the numbers.
+    /// The table with rows and columns renumbered (dropped ones go); `None` keeps the numbers.
     #[must_use]
     pub fn remap(&self, rows: Option<&[u32]>, columns: Option<&[u32]>) -> Self {
         let to = |map: Option<&[u32]>, id: u32| map.map_or(id, |m| m[id as usize]);
         let mut out = PairTable::default();
         for (row, column, cell) in self.entries() {
-            out.add(to(rows, row), to(columns, column), cell);
+            let (row, column) = (to(rows, row), to(columns, column));
+            if row != DROPPED && column != DROPPED {
+                out.add(row, column, cell);
+            }
         }
         out
     }

@@ -32,11 +32,12 @@ fn space() -> FeatureSpace {
         declared: true,
         dense: Vocabulary::try_from_names(["x", "y"]).unwrap(),
         dense_column: vec![true; DENSE],
+        open: Vocabulary::try_from_names([""]).unwrap(),
         ..FeatureSpace::default()
     };
     for id in 0..SPARSE {
         let kinds = [FeatureKind::Binary, FeatureKind::Count, FeatureKind::Numeric];
-        space.intern_sparse(&format!("s{id}"), kinds[id as usize / 2], id < 2);
+        space.intern_sparse(&format!("s{id}"), kinds[id as usize / 2], (id >= 2).then_some(0));
     }
     for (column, values) in VALUES.into_iter().enumerate() {
         let id = space.add_category(&format!("c{column}"));
@@ -72,6 +73,7 @@ fn assemble(rows: &[Row]) -> Rows {
         dense_width: DENSE,
         dense_missing: rows.iter().any(|r| r.dense.iter().any(|x| x.is_nan())),
         category_width: VALUES.len(),
+        open_width: 1,
         sparse: Csr::default(),
         ..Rows::default()
     };
@@ -324,7 +326,7 @@ fn features_close<const BY_LABEL: bool>(a: &Features<BY_LABEL>, b: &Features<BY_
     a.counts() == b.counts()
         && a.missing() == b.missing()
         && a.values() == b.values()
-        && groups.clone().all(|g| a.rows(g) == b.rows(g) && a.open_rows(g) == b.open_rows(g))
+        && groups.clone().all(|g| a.rows(g) == b.rows(g) && a.open_rows(g, 0) == b.open_rows(g, 0))
         && groups
             .clone()
             .all(|g| (0..DENSE).all(|d| moments_close(&a.dense().get(g, d), &b.dense().get(g, d))))
@@ -381,7 +383,7 @@ fn feature_stats_count_what_they_say() {
     rows[1].categories = vec![MISSING_CATEGORY, 4];
     rows[0].sparse[4] = Some(2.5);
     let Features(stats) = seen::<Features<true>>(&rows);
-    assert_eq!((stats.rows(0), stats.open_rows(0), stats.rows(1)), (2.0, 1.0, 1.0));
+    assert_eq!((stats.rows(0), stats.open_rows(0, 0), stats.rows(1)), (2.0, 1.0, 1.0));
     assert_eq!(stats.dense().get(0, 0), Moment { n: 1.0, mean: 1.5, m2: 0.0 });
     assert_eq!(stats.dense().get(0, 1), Moment { n: 2.0, mean: -2.0, m2: 0.0 });
     let counts = [(0, 0, Count(2.0)), (0, 2, Count(3.0)), (1, 0, Count(1.0)), (1, 2, Count(3.0))];
@@ -393,7 +395,7 @@ fn feature_stats_count_what_they_say() {
     assert_eq!(stats.values(), values.map(|(g, v, n)| (g, v, Count(n))));
     let Features(by_size) = seen::<Features<false>>(&rows);
     let pooled = by_size.pooled();
-    assert_eq!((pooled.rows(0), pooled.open_rows(0), pooled.groups()), (3.0, 2.0, 1));
+    assert_eq!((pooled.rows(0), pooled.open_rows(0, 0), pooled.groups()), (3.0, 2.0, 1));
     assert_eq!(pooled.counts(), [(0, 0, Count(3.0)), (0, 2, Count(6.0))]);
     assert_eq!(pooled.dense().get(0, 0), Moment { n: 2.0, mean: 1.5, m2: 0.0 });
 }
@@ -418,7 +420,7 @@ fn decay_scales_every_count() {
     stats.decay(0.25);
     let after = stats.dense().get(2, 1);
     assert_eq!((after.n, after.mean, after.m2), (1.0, before.mean, 0.25 * before.m2));
-    assert_eq!((stats.rows(2), stats.open_rows(0)), (1.0, 0.5));
+    assert_eq!((stats.rows(2), stats.open_rows(0, 0)), (1.0, 0.5));
     assert_eq!(stats.counts()[0], (0, 0, Count(0.5)));
     assert_eq!(stats.missing()[0], (0, 5, Count(0.5)));
     assert_eq!(stats.values()[0], (0, 0, Count(0.5)));

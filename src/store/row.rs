@@ -69,7 +69,7 @@ fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
     let sparse = structs(vec![
         ("name", texts(space.sparse.names())),
         ("kind", texts(kinds)),
-        ("column", flags(&space.sparse_column)),
+        ("open", Arc::new(UInt32Array::from_iter(space.sparse_open.iter().copied()))),
     ])?;
     let lengths = space.values.iter().map(Vocabulary::len);
     let values = texts(space.values.iter().flat_map(Vocabulary::names));
@@ -79,6 +79,7 @@ fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
         structs(vec![("name", texts(space.categories.names())), ("values", Arc::new(values))])?;
     structs(vec![
         ("dense", Arc::new(one_list(Arc::new(dense)))),
+        ("open", Arc::new(one_list(texts(space.open.names())))),
         ("sparse", Arc::new(one_list(Arc::new(sparse)))),
         ("categories", Arc::new(one_list(Arc::new(categories)))),
     ])
@@ -101,12 +102,16 @@ fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
     space.dense_column = columns(&dense)?;
     let sparse = family("sparse")?;
     let kinds = column(&sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
-    let is_column = columns(&sparse)?;
+    let open = sparse.column_by_name("open").and_then(|c| c.as_primitive_opt::<UInt32Type>());
+    let open = open.ok_or_else(|| unfit("open"))?;
+    let columns = list(row, "open")?;
+    space.open = vocabulary(columns.as_string_opt().ok_or_else(|| unfit("open"))?)?;
     for (i, name) in names(&sparse)?.iter().enumerate() {
         let kind: FeatureKind = kinds.value(i).parse()?;
-        let id = space.intern_sparse(name.unwrap_or_default(), kind, is_column[i]);
-        if id as usize != i {
-            return Err(Error::corrupt("a feature stands twice in the model"));
+        let open = open.is_valid(i).then(|| open.value(i));
+        let id = space.intern_sparse(name.unwrap_or_default(), kind, open);
+        if id as usize != i || open.is_some_and(|o| o as usize >= space.open.len()) {
+            return Err(Error::corrupt("a feature of the model stands twice or has no column"));
         }
     }
     let categories = family("categories")?;
@@ -131,8 +136,12 @@ fn flags(values: &[bool]) -> ArrayRef {
 }
 
 fn structs(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray> {
-    let fields: Fields =
-        columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), false)).collect();
+    // Only the open column of a feature may be NULL: the feature is a column itself.
+    let field = |(name, array): &(&str, ArrayRef)| {
+        let nullable = array.data_type() == &DataType::UInt32;
+        Field::new(*name, array.data_type().clone(), nullable)
+    };
+    let fields: Fields = columns.iter().map(field).collect();
     Ok(StructArray::try_new(fields, columns.into_iter().map(|c| c.1).collect(), None)?)
 }
 

@@ -23,7 +23,6 @@ pub struct Binding {
     data_type: DataType,
     leaves: Vec<Leaf>,
     given_size: Option<Vec<usize>>,
-    has_open: bool,
     max_features: Option<usize>,
 }
 
@@ -69,24 +68,38 @@ impl Binding {
         let mut leaves = Vec::new();
         let mut seen = vec![false; space.dense_len()];
         let mut columns_seen = 0;
-        let mut has_open = false;
+        let mut open_seen = vec![false; space.open_len()];
         for source in found {
             let Some(target) = source.bind(space, options)? else { continue };
             match &target {
                 Target::Dense(id) => mark(&mut seen, *id),
                 Target::DenseVector(ids) => ids.iter().for_each(|&id| mark(&mut seen, id)),
                 Target::Sparse { .. } | Target::Category(_) => columns_seen += 1,
-                Target::SparseVector(_) | Target::Map(_) | Target::Tokens(_) => has_open = true,
+                Target::SparseVector(open) | Target::Map(open) | Target::Tokens(open) => {
+                    mark(&mut open_seen, open.column);
+                }
             }
             leaves.push(Leaf { path: source.path, name: source.name, target });
         }
-        let columns = space.sparse_column.iter().filter(|c| **c).count() + space.categories.len();
+        let columns = space.sparse_open.iter().filter(|o| o.is_none()).count() + space.categories.len();
+        if let Some(open) = open_seen.iter().position(|s| !s) {
+            let name = space.open.name(open as u32).trim_end_matches('.');
+            return Err(Error::data(match name {
+                "" => "the model was trained on one column of maps, tokens or vectors: give that \
+                       column alone"
+                    .to_string(),
+                name => format!(
+                    "column `{name}` of the model is missing in the input, or is no map, list of \
+                     tokens or vector there: add it"
+                ),
+            }));
+        }
         let missing = seen.iter().position(|s| !s);
         if missing.is_some() || columns_seen < columns {
             return Err(missing_feature(space, &leaves, missing));
         }
         let data_type = data_type.clone();
-        Ok(Binding { data_type, leaves, given_size, has_open, max_features: options.max_features })
+        Ok(Binding { data_type, leaves, given_size, max_features: options.max_features })
     }
 
     /// The Arrow type this binding reads.
@@ -149,6 +162,7 @@ fn declare_columns(
 ) -> Result<()> {
     let mut dense: Vec<(String, bool)> = Vec::new();
     let mut categories: Vec<&str> = Vec::new();
+    let mut open: Vec<&str> = Vec::new();
     for source in found {
         match source.declared_kind(options)? {
             None if source.shape == Shape::Vector => {
@@ -156,10 +170,10 @@ fn declare_columns(
                 dense.extend((0..width).map(|i| (format!("{}{i}", source.name), false)));
             }
             None => dense.push((source.name.clone(), true)),
-            Some(_) if source.shape.is_open() => {}
+            Some(_) if source.shape.is_open() => open.push(&source.name),
             Some(super::FeatureKind::Category) => categories.push(&source.name),
             Some(kind) => {
-                space.intern_sparse(&source.name, kind, true);
+                space.intern_sparse(&source.name, kind, None);
             }
         }
     }
@@ -171,6 +185,8 @@ fn declare_columns(
     for name in categories {
         space.add_category(name);
     }
+    open.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    space.open = super::Vocabulary::try_from_names(open)?;
     if found.is_empty() {
         return Err(Error::data("there is no feature: name at least one feature column"));
     }

@@ -1,6 +1,7 @@
 //! From arrays to rows.
 
 use super::super::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
+use super::source::Open;
 use super::{Binding, Leaf, Source, Target};
 use crate::error::{Error, Result};
 use arrow::array::{
@@ -23,11 +24,11 @@ pub(super) enum Names<'a> {
 }
 
 impl Names<'_> {
-    fn sparse(&mut self, name: &str, kind: FeatureKind) -> Result<u32> {
+    fn sparse(&mut self, name: &str, open: Open) -> Result<u32> {
         match self {
             Names::Known(space) => Ok(space.sparse.get(name).unwrap_or(UNKNOWN)),
             Names::Grow(space, max) => {
-                let id = space.intern_sparse(name, kind, false);
+                let id = space.intern_sparse(name, open.kind, Some(open.column));
                 if max.is_some_and(|max| space.len() > max) {
                     return Err(Error::limit(format!(
                         "feature `{name}` is one more than max_features={} allows: raise it or use \
@@ -58,7 +59,47 @@ impl Names<'_> {
 /// Sparse entries of one leaf, ready to be walked row by row.
 enum Entries {
     Scalar { values: Float64Array, id: u32, kind: FeatureKind, name: String },
-    Lists { offsets: Vec<usize>, ids: Vec<u32>, values: Vec<f64>, present: Option<NullBuffer> },
+    Lists(Lists),
+}
+
+/// Names and values of an open column, row by row; rows that are NULL have none.
+struct Lists {
+    column: u32,
+    offsets: Vec<usize>,
+    ids: Vec<u32>,
+    values: Vec<f64>,
+    present: Option<NullBuffer>,
+}
+
+impl Lists {
+    fn new(open: Open, nulls: Option<&NullBuffer>) -> Self {
+        let present = nulls.filter(|n| n.null_count() > 0).cloned();
+        Lists { column: open.column, offsets: vec![0], ids: Vec::new(), values: Vec::new(), present }
+    }
+
+    fn has(&self, row: usize) -> bool {
+        self.present.as_ref().is_none_or(|p| p.is_valid(row))
+    }
+
+    /// Reads the rows that are there; `entries(i)` gives the name and value of entry `i`.
+    fn fill(
+        &mut self,
+        list_offsets: impl ExactSizeIterator<Item = usize> + Clone,
+        mut entry: impl FnMut(usize, usize) -> Result<(u32, f64)>,
+    ) -> Result<()> {
+        let ends = list_offsets.clone().skip(1);
+        for (row, (start, end)) in list_offsets.zip(ends).enumerate() {
+            if self.has(row) {
+                for i in start..end {
+                    let (id, value) = entry(start, i)?;
+                    self.ids.push(id);
+                    self.values.push(value);
+                }
+            }
+            self.offsets.push(self.ids.len());
+        }
+        Ok(())
+    }
 }
 
 impl Binding {
@@ -78,6 +119,7 @@ impl Binding {
         rows.len = root.len();
         rows.dense_width = names.space().dense_len();
         rows.category_width = names.space().category_len();
+        rows.open_width = names.space().open_len();
         let mut dense: Vec<(u32, Float64Array, &str)> = Vec::new();
         let mut sparse = Vec::new();
         rows.categories.clear();
@@ -94,12 +136,14 @@ impl Binding {
                     kind: *kind,
                     name: leaf.name.clone(),
                 }),
-                Target::Map(kind) => sparse.push(map_entries(&array, leaf, *kind, &mut names)?),
-                Target::Tokens(kind) => {
-                    sparse.push(token_entries(&array, leaf, *kind, &mut names)?)
+                Target::Map(open) => {
+                    sparse.push(Entries::Lists(map_entries(&array, leaf, *open, &mut names)?));
                 }
-                Target::SparseVector(kind) => {
-                    sparse.push(vector_entries(&array, leaf, *kind, &mut names)?);
+                Target::Tokens(open) => {
+                    sparse.push(Entries::Lists(token_entries(&array, leaf, *open, &mut names)?));
+                }
+                Target::SparseVector(open) => {
+                    sparse.push(Entries::Lists(vector_entries(&array, leaf, *open, &mut names)?));
                 }
             }
         }
@@ -113,10 +157,11 @@ impl Binding {
     }
 
     fn push_sparse(&self, sparse: &[Entries], rows: &mut Rows) -> Result<()> {
-        let absent = |e: &Entries| matches!(e, Entries::Lists { present: Some(p), .. } if p.null_count() > 0);
-        let track = self.has_open && sparse.iter().any(absent);
+        let absent = |e: &Entries| matches!(e, Entries::Lists(lists) if lists.present.is_some());
+        if sparse.iter().any(absent) {
+            rows.open_present.resize(rows.len * rows.open_width, true);
+        }
         for row in 0..rows.len {
-            let mut present = false;
             for entries in sparse {
                 match entries {
                     Entries::Scalar { values, id, kind, name } => {
@@ -125,20 +170,20 @@ impl Binding {
                             rows.sparse.push(*id, value);
                         }
                     }
-                    Entries::Lists { offsets, ids, values, present: p } => {
-                        present |= p.as_ref().is_none_or(|p| p.is_valid(row));
-                        for i in offsets[row]..offsets[row + 1] {
-                            if ids[i] != UNKNOWN && values[i] != 0.0 {
-                                rows.sparse.push(ids[i], values[i]);
+                    Entries::Lists(lists) => {
+                        if !lists.has(row) {
+                            let at = row * rows.open_width + lists.column as usize;
+                            rows.open_present[at] = false;
+                        }
+                        for i in lists.offsets[row]..lists.offsets[row + 1] {
+                            if lists.ids[i] != UNKNOWN && lists.values[i] != 0.0 {
+                                rows.sparse.push(lists.ids[i], lists.values[i]);
                             }
                         }
                     }
                 }
             }
             rows.sparse.end_row();
-            if track {
-                rows.open_present.push(present);
-            }
         }
         Ok(())
     }
@@ -294,80 +339,57 @@ fn transpose(dense: &[(u32, Float64Array, &str)], rows: &mut Rows) -> Result<()>
     Ok(())
 }
 
-fn map_entries(
-    array: &ArrayRef,
-    leaf: &Leaf,
-    kind: FeatureKind,
-    names: &mut Names<'_>,
-) -> Result<Entries> {
+fn map_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>) -> Result<Lists> {
     let map: &MapArray = array.as_map_opt().ok_or_else(|| Error::internal("no map array"))?;
-    let offsets: Vec<usize> = map.value_offsets().iter().map(|&o| o as usize).collect();
     let keys = texts(map.keys())?;
     let numbers = numbers(map.values())?;
     let mut key = Key::new(&leaf.name);
-    let mut ids = Vec::with_capacity(keys.len());
-    let mut values = Vec::with_capacity(keys.len());
-    for i in 0..keys.len() {
+    let mut lists = Lists::new(open, map.nulls());
+    lists.fill(map.value_offsets().iter().map(|&o| o as usize), |_, i| {
         let name = key.of(keys.value(i));
         let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
-        values.push(entry(value, kind, name)?.unwrap_or(0.0));
-        ids.push(names.sparse(name, kind)?);
-    }
-    Ok(Entries::Lists { offsets, ids, values, present: map.nulls().cloned() })
+        let value = entry(value, open.kind, name)?.unwrap_or(0.0);
+        Ok((names.sparse(name, open)?, value))
+    })?;
+    Ok(lists)
 }
 
-fn token_entries(
-    array: &ArrayRef,
-    leaf: &Leaf,
-    kind: FeatureKind,
-    names: &mut Names<'_>,
-) -> Result<Entries> {
+fn token_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>) -> Result<Lists> {
     let list = as_list(array, DataType::Utf8)?;
-    let offsets: Vec<usize> = list.value_offsets().iter().map(|&o| o as usize).collect();
     let tokens: &StringArray = list.values().as_string();
     let mut key = Key::new(&leaf.name);
-    let mut ids = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        ids.push(match token {
-            Some(token) => names.sparse(key.of(token), kind)?,
-            None => UNKNOWN,
-        });
-    }
-    let mut values = vec![1.0; ids.len()];
-    if kind == FeatureKind::Binary {
+    let mut lists = Lists::new(open, list.nulls());
+    lists.fill(list.value_offsets().iter().map(|&o| o as usize), |_, i| {
+        if tokens.is_null(i) {
+            return Ok((UNKNOWN, 0.0));
+        }
+        Ok((names.sparse(key.of(tokens.value(i)), open)?, 1.0))
+    })?;
+    if open.kind == FeatureKind::Binary {
         // A token that stands several times in a row is present once.
-        for w in offsets.windows(2) {
+        for w in lists.offsets.windows(2) {
             for i in w[0]..w[1] {
-                if ids[w[0]..i].contains(&ids[i]) {
-                    values[i] = 0.0;
+                if lists.ids[w[0]..i].contains(&lists.ids[i]) {
+                    lists.values[i] = 0.0;
                 }
             }
         }
     }
-    Ok(Entries::Lists { offsets, ids, values, present: list.nulls().cloned() })
+    Ok(lists)
 }
 
-fn vector_entries(
-    array: &ArrayRef,
-    leaf: &Leaf,
-    kind: FeatureKind,
-    names: &mut Names<'_>,
-) -> Result<Entries> {
+fn vector_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>) -> Result<Lists> {
     let list = as_list(array, DataType::Float64)?;
-    let offsets: Vec<usize> = list.value_offsets().iter().map(|&o| o as usize).collect();
     let numbers: &Float64Array = list.values().as_primitive();
     let mut key = Key::new(&leaf.name);
-    let mut ids = vec![UNKNOWN; numbers.len()];
-    let mut values = vec![0.0; numbers.len()];
-    for w in offsets.windows(2) {
-        for (position, i) in (w[0]..w[1]).enumerate() {
-            let name = key.of(&position.to_string());
-            let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
-            values[i] = entry(value, kind, name)?.unwrap_or(0.0);
-            ids[i] = names.sparse(name, kind)?;
-        }
-    }
-    Ok(Entries::Lists { offsets, ids, values, present: list.nulls().cloned() })
+    let mut lists = Lists::new(open, list.nulls());
+    lists.fill(list.value_offsets().iter().map(|&o| o as usize), |start, i| {
+        let name = key.of(&(i - start).to_string());
+        let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
+        let value = entry(value, open.kind, name)?.unwrap_or(0.0);
+        Ok((names.sparse(name, open)?, value))
+    })?;
+    Ok(lists)
 }
 
 /// Prefix and name in one buffer, reused from name to name.

@@ -72,10 +72,17 @@ pub(super) enum Target {
     Dense(u32),
     DenseVector(Vec<u32>),
     Sparse { id: u32, kind: FeatureKind },
-    SparseVector(FeatureKind),
+    SparseVector(Open),
     Category(u32),
-    Map(FeatureKind),
-    Tokens(FeatureKind),
+    Map(Open),
+    Tokens(Open),
+}
+
+/// The kind of the features of an open column, and its number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub(super) kind: FeatureKind,
+    pub(super) column: u32,
 }
 
 /// Lists the sources of `root`; returns the path of the column that gives the size.
@@ -182,10 +189,12 @@ impl Source {
             }
         }
         let Some(kind) = self.declared_kind(options)? else { return Ok(None) };
+        let Some(column) = space.open.get(&self.name) else { return Ok(None) };
+        let open = Open { kind, column };
         Ok(Some(match self.shape {
-            Shape::Vector => Target::SparseVector(kind),
-            Shape::Tokens => Target::Tokens(kind),
-            _ => Target::Map(kind),
+            Shape::Vector => Target::SparseVector(open),
+            Shape::Tokens => Target::Tokens(open),
+            _ => Target::Map(open),
         }))
     }
 
@@ -194,7 +203,7 @@ impl Source {
             Target::Dense(id)
         } else if let Some(id) = space.categories.get(&self.name) {
             return Ok(Some(Target::Category(id)));
-        } else if let Some(id) = space.sparse.get(&self.name).filter(|&i| space.sparse_is_column(i))
+        } else if let Some(id) = space.sparse.get(&self.name).filter(|&i| space.sparse_open(i).is_none())
         {
             Target::Sparse { id, kind: space.sparse_kind(id) }
         } else {

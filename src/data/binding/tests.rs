@@ -76,7 +76,7 @@ fn tokens_count_and_null_lists_are_absent() {
     let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
     assert_eq!(space.features.sparse_kind(0), FeatureKind::Count);
     assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[2.0, 1.0][..]));
-    assert!(rows.has_open(0) && !rows.has_open(1));
+    assert!(rows.has_open(0, 0) && !rows.has_open(1, 0));
     let binary = FeatureOptions { force: Some(FeatureKind::Binary), ..Default::default() };
     let (_, rows) = learn(&root, &binary).unwrap();
     assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[1.0, 1.0][..]));

@@ -18,6 +18,7 @@ pub(super) struct GroupInput {
     pub(super) dense_width: usize,
     dense: Vec<Moment>,
     pub(super) rows: Vec<f64>,
+    /// For each group and open column, the rows in which it is there.
     pub(super) open_rows: Vec<f64>,
     pub(super) count_totals: Vec<f64>,
     /// For each group and category column, the rows with a value.
@@ -48,7 +49,10 @@ impl GroupInput {
                 .flat_map(|&g| (0..dense_width).map(move |d| stats.dense().get(g, d)))
                 .collect(),
             rows: wanted.iter().map(|&g| stats.rows(g)).collect(),
-            open_rows: wanted.iter().map(|&g| stats.open_rows(g)).collect(),
+            open_rows: wanted
+                .iter()
+                .flat_map(|&g| (0..space.open_len() as u32).map(move |o| stats.open_rows(g, o)))
+                .collect(),
             count_totals: vec![0.0; groups],
             value_totals: vec![0.0; groups * space.category_len()],
             seen: seen_cells(stats)
@@ -106,7 +110,7 @@ impl GroupInput {
             *cell = SeenCell {
                 count: (self.default_count[f] - cell.count).max(0.0),
                 missing: (self.default_missing[f] - cell.missing).max(0.0),
-                moment: moment_outside(&self.default_moment[f], &cell.moment),
+                moment: non_zeros_outside(&self.default_moment[f], &cell.moment),
             };
         }
         for (_, v, n) in &mut self.values {
@@ -147,6 +151,22 @@ fn seen_cells(stats: &FeatureStats) -> Vec<(u32, u32, SeenCell)> {
         });
     }
     cells
+}
+
+/// The moments of the non-zero values outside a group. Their own variance may vanish: what counts is
+/// that of all values, zeros included.
+fn non_zeros_outside(all: &Moment, group: &Moment) -> Moment {
+    let mut outside = *all;
+    if outside.subtract(group).is_ok() {
+        return outside;
+    }
+    let n = (all.n - group.n).max(0.0);
+    if n == 0.0 {
+        return Moment::default();
+    }
+    let mean = all.mean - (group.mean - all.mean) * (group.n / n);
+    let between = (group.mean - mean) * (group.mean - mean) * (n * group.n / all.n);
+    Moment { n, mean, m2: (all.m2 - group.m2 - between).max(0.0) }
 }
 
 /// The moments of the rows outside a group. Where subtracting would lose the variance, that of all

@@ -5,7 +5,7 @@ use super::super::{CheckedSpec, Insight, Learner, Scorer};
 use super::params::Params;
 use super::predict::Cascade;
 use super::{codec, insight};
-use crate::data::{Remap, Rows, Space};
+use crate::data::{Remap, Rows, Space, Used};
 use crate::error::Result;
 use crate::stats::{
     FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, Statistic,
@@ -92,6 +92,16 @@ impl Learner for NaiveBayes {
         Arc::make_mut(&mut self.by_label).decay(factor);
         Arc::make_mut(&mut self.by_size).decay(factor);
         Ok(())
+    }
+
+    fn used(&self, space: &Space) -> Used {
+        let mut used = Used {
+            labels: (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect(),
+            sparse: vec![false; space.features.sparse_len()],
+            values: vec![false; space.features.value_len()],
+        };
+        self.by_size.mark_used(&mut used);
+        used
     }
 
     fn remap(&self, ids: &Remap) -> Box<dyn Learner> {

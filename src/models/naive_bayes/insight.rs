@@ -32,8 +32,8 @@ pub(super) fn insight(state: &NaiveBayes, space: &Space, most: usize) -> Insight
                 share(other.count, outside.count_totals[g]),
             ),
             _ => root_ratio(
-                share(cell.count, inside.open_rows[g]),
-                share(other.count, outside.open_rows[g]),
+                share(cell.count, inside.rows[g]),
+                share(other.count, outside.rows[g]),
             ),
         };
         telling[g].push((features.sparse_name(*f).to_string(), weight));

@@ -15,7 +15,9 @@ const FLOOR: f64 = 1e-6;
 /// The share below which a group's variance is rounding noise and counts as none.
 const NOISE: f64 = 1e-12;
 /// Values further from the mean than this many standard deviations are taken to be this far.
-const FAR: f64 = 1e6;
+const FAR: f64 = 1e4;
+/// Counts above this are taken to be this.
+const MANY: f64 = 1e12;
 /// Rows of one matrix product.
 const BLOCK: usize = 256;
 
@@ -26,9 +28,23 @@ pub(super) struct Likelihood {
     constant: Vec<f64>,
     dense: Option<Dense>,
     sparse: SparseWeights,
-    /// For each sparse feature, the largest absolute value taken at its word.
-    limits: Vec<f64>,
+    scales: Vec<Scale>,
     values_at: u32,
+}
+
+/// The unit of a sparse feature: numbers are centred and scaled, counts are taken as they are.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    centre: f64,
+    /// The standard deviation over all rows.
+    sd: f64,
+    limit: f64,
+}
+
+impl Scale {
+    fn of(self, x: f64) -> f64 {
+        ((x - self.centre) / self.sd).clamp(-self.limit, self.limit)
+    }
 }
 
 /// Gaussian features: `z` and `z^2` times one matrix.
@@ -62,13 +78,9 @@ impl Likelihood {
         let dense = (space.dense_len() > 0).then(|| Dense::fit(input, pooled, &mut constant));
         let scales = numeric_scales(pooled, space);
         let sparse = fit_sparse(input, space, &scales, smoothing);
-        for (c, (a, b)) in constant.iter_mut().zip(sparse.column_zero.iter().zip(&sparse.open_zero))
-        {
-            *c += a + b;
-        }
-        let limits = scales.iter().map(|s| FAR * s).collect();
+        constant.iter_mut().zip(sparse.all_zero()).for_each(|(c, z)| *c += z);
         let values_at = space.sparse_len() as u32;
-        Likelihood { groups: input.groups, constant, dense, sparse, limits, values_at }
+        Likelihood { groups: input.groups, constant, dense, sparse, scales, values_at }
     }
 
     /// How many groups there are.
@@ -93,16 +105,15 @@ impl Likelihood {
             return;
         }
         for (r, out) in out.chunks_exact_mut(self.groups).enumerate() {
-            if !rows.has_open(r) {
-                out.iter_mut().zip(&self.sparse.open_zero).for_each(|(o, z)| *o -= z);
+            for open in (0..rows.open_width as u32).filter(|&o| !rows.has_open(r, o)) {
+                self.sparse.remove_open(open, out);
             }
             let (ids, values) = rows.sparse.row(r);
             for (&id, &x) in ids.iter().zip(values) {
                 if x.is_nan() {
                     self.sparse.remove_zero(id, out);
                 } else {
-                    let limit = self.limits[id as usize];
-                    self.sparse.add(id, x.clamp(-limit, limit), out);
+                    self.sparse.add(id, self.scales[id as usize].of(x), out);
                 }
             }
             for &value in rows.category_row(r).iter().filter(|v| **v != MISSING_CATEGORY) {
@@ -179,21 +190,20 @@ impl Dense {
     }
 }
 
-/// The standard deviation of every sparse numeric feature over all rows, 1 for other kinds.
-fn numeric_scales(pooled: &FeatureStats, space: &FeatureSpace) -> Vec<f64> {
-    let mut scales = vec![1.0; space.sparse_len()];
-    for (id, scale) in scales.iter_mut().enumerate() {
-        if space.sparse_kind(id as u32) != FeatureKind::Numeric {
-            *scale = f64::MAX / FAR;
-        }
-    }
+/// The mean and standard deviation of every sparse number over all rows, zeros included.
+fn numeric_scales(pooled: &FeatureStats, space: &FeatureSpace) -> Vec<Scale> {
+    let mut scales = vec![Scale { centre: 0.0, sd: 1.0, limit: MANY }; space.sparse_len()];
     let missing: HashMap<u32, f64, FixedState> =
         pooled.missing().into_iter().map(|(_, f, n)| (f, n.0)).collect();
     for (_, f, moment) in pooled.moments() {
-        let rows = if space.sparse_is_column(f) { pooled.rows(0) } else { pooled.open_rows(0) };
+        let rows = match space.sparse_open(f) {
+            Some(open) => pooled.open_rows(0, open),
+            None => pooled.rows(0),
+        };
         let n = rows - missing.get(&f).copied().unwrap_or(0.0);
         let all = moment.with_zeros(n - moment.n);
-        scales[f as usize] = all.variance().filter(|v| *v > 0.0).unwrap_or(1.0).sqrt();
+        let sd = all.variance().filter(|v| *v > 0.0).unwrap_or(1.0).sqrt();
+        scales[f as usize] = Scale { centre: all.mean, sd, limit: FAR };
     }
     scales
 }
@@ -201,111 +211,158 @@ fn numeric_scales(pooled: &FeatureStats, space: &FeatureSpace) -> Vec<f64> {
 /// What distinguishes features that say the same in every group that never saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
-    Binary { column: bool, count: u64, missing: u64 },
+    Binary { open: Option<u32>, count: u64, missing: u64 },
     Count { count: u64 },
-    Numeric,
-    OwnNumeric { feature: u32 },
+    /// A number never seen in a group whose rows are there: zero in all of them.
+    Zero,
+    Number { feature: u32 },
     Value { column: u32, count: u64 },
+}
+
+/// The terms of sparse features and category values from their statistics.
+struct TermsOf<'a> {
+    input: &'a GroupInput,
+    space: &'a FeatureSpace,
+    scales: &'a [Scale],
+    smoothing: f64,
+    count_features: f64,
+}
+
+impl TermsOf<'_> {
+    /// The rows of group `g` in which a feature was observed.
+    fn observed(&self, g: usize, open: Option<u32>, missing: f64) -> f64 {
+        let rows = match open {
+            Some(open) => self.input.open_rows[g * self.space.open_len() + open as usize],
+            None => self.input.rows[g],
+        };
+        (rows - missing).max(0.0)
+    }
+
+    fn binary(&self, g: usize, open: Option<u32>, count: f64, missing: f64) -> Terms {
+        let n = self.observed(g, open, missing);
+        let (present, absent) = (count + self.smoothing, (n - count).max(0.0) + self.smoothing);
+        Terms {
+            at_zero: (absent / (present + absent)).ln(),
+            linear: (present / absent).ln(),
+            ..Terms::default()
+        }
+    }
+
+    fn count(&self, g: usize, count: f64) -> Terms {
+        let total = self.input.count_totals[g] + self.smoothing * self.count_features;
+        Terms { linear: ((count + self.smoothing) / total).ln(), ..Terms::default() }
+    }
+
+    /// A Gaussian over `t`; what a group of zeros with the variance of all rows would say is taken
+    /// away, so that a group that never saw the feature has no terms.
+    fn number(&self, g: usize, f: u32, moment: Moment, missing: f64) -> Terms {
+        let scale = self.scales[f as usize];
+        let n = self.observed(g, self.space.sparse_open(f), missing);
+        let moment = moment.with_zeros(n - moment.n);
+        let variance = scale.sd * scale.sd;
+        let zero = scale.of(0.0);
+        let (mean, var) = if moment.n > 0.0 {
+            (scale.of(moment.mean), group_variance(&moment, variance) / variance)
+        } else {
+            (0.0, 1.0)
+        };
+        let at = |t: f64| -0.5 * (var.ln() + (t - mean) * (t - mean) / var);
+        Terms {
+            at_zero: at(zero),
+            present: at(0.0) - at(zero) + 0.5 * zero * zero,
+            linear: mean / var - zero,
+            square: 0.5 - 0.5 / var,
+        }
+    }
+
+    fn value(&self, g: usize, column: u32, count: f64) -> Terms {
+        let choices = self.space.values_of(column).len() as f64;
+        let total = self.input.value_totals[g * self.space.category_len() + column as usize];
+        let share = (count + self.smoothing) / (total + self.smoothing * choices);
+        Terms { linear: share.ln(), ..Terms::default() }
+    }
+
+    fn of_class(&self, class: Class, g: usize) -> Terms {
+        match class {
+            Class::Binary { open, count, missing } => {
+                self.binary(g, open, f64::from_bits(count), f64::from_bits(missing))
+            }
+            Class::Count { count } => self.count(g, f64::from_bits(count)),
+            Class::Zero => Terms::default(),
+            Class::Number { feature } => {
+                let f = feature as usize;
+                self.number(g, feature, self.input.default_moment[f], self.input.default_missing[f])
+            }
+            Class::Value { column, count } => self.value(g, column, f64::from_bits(count)),
+        }
+    }
+
+    /// The class of sparse feature `f`.
+    fn class(&self, f: u32, all_observed: &[bool]) -> Class {
+        let input = self.input;
+        let open = self.space.sparse_open(f);
+        let (count, missing) = (input.default_count[f as usize], input.default_missing[f as usize]);
+        match self.space.sparse_kind(f) {
+            FeatureKind::Numeric => {
+                let unseen = input.default_moment[f as usize].n == 0.0 && missing == 0.0;
+                let observed = open.is_none_or(|o| all_observed[o as usize]);
+                if unseen && observed { Class::Zero } else { Class::Number { feature: f } }
+            }
+            FeatureKind::Count => Class::Count { count: count.to_bits() },
+            _ => Class::Binary { open, count: count.to_bits(), missing: missing.to_bits() },
+        }
+    }
 }
 
 fn fit_sparse(
     input: &GroupInput,
     space: &FeatureSpace,
-    scales: &[f64],
+    scales: &[Scale],
     smoothing: f64,
 ) -> SparseWeights {
-    let features = space.sparse_len();
-    let count_features =
-        (0..features as u32).filter(|&f| space.sparse_kind(f) == FeatureKind::Count).count() as f64;
-    let observed = |g: usize, column: bool, missing: f64| {
-        (if column { input.rows[g] } else { input.open_rows[g] }) - missing
-    };
-    let binary = |g: usize, column: bool, count: f64, missing: f64| {
-        let n = observed(g, column, missing);
-        let (present, absent) = (count + smoothing, (n - count).max(0.0) + smoothing);
-        let total = present + absent;
-        Terms { at_zero: (absent / total).ln(), linear: (present / absent).ln(), square: 0.0 }
-    };
-    let count = |g: usize, count: f64| Terms {
-        linear: ((count + smoothing) / (input.count_totals[g] + smoothing * count_features)).ln(),
-        ..Terms::default()
-    };
-    let numeric = |g: usize, f: u32, moment: Moment, missing: f64| {
-        let scale = scales[f as usize];
-        let n = observed(g, space.sparse_is_column(f), missing);
-        let moment = moment.with_zeros(n - moment.n);
-        let mean = (moment.mean / scale).clamp(-FAR, FAR);
-        let var = group_variance(&moment, scale * scale) / (scale * scale);
-        Terms {
-            at_zero: -0.5 * (var.ln() + mean * mean / var),
-            linear: mean / var / scale,
-            // The same for all groups that never saw the feature, where it is left out.
-            square: (0.5 - 0.5 / var) / (scale * scale),
-        }
-    };
-    let value = |g: usize, column: u32, count: f64| {
-        let choices = space.values_of(column).len() as f64;
-        let total = input.value_totals[g * space.category_len() + column as usize];
-        Terms {
-            linear: ((count + smoothing) / (total + smoothing * choices)).ln(),
-            ..Terms::default()
-        }
-    };
+    let features = space.sparse_len() as u32;
+    let is_count = |f: &u32| space.sparse_kind(*f) == FeatureKind::Count;
+    let count_features = (0..features).filter(is_count).count() as f64;
+    let terms = TermsOf { input, space, scales, smoothing, count_features };
+    // Whether every group has rows of an open column: then what it never saw was zero.
+    let all_observed: Vec<bool> = (0..space.open_len() as u32)
+        .map(|o| (0..input.groups).all(|g| terms.observed(g, Some(o), 0.0) > 0.0))
+        .collect();
 
     let mut class_ids: HashMap<Class, u32, FixedState> = HashMap::default();
     let mut classes = Vec::new();
-    let mut class_of = Vec::with_capacity(features + space.value_len());
-    let mut open = Vec::with_capacity(features + space.value_len());
-    let mut classify = |class: Class, is_open: bool| {
+    let mut class_of = Vec::with_capacity(space.sparse_len() + space.value_len());
+    let mut open = Vec::with_capacity(space.sparse_len() + space.value_len());
+    let mut classify = |class: Class, from: Option<u32>| {
         let id = *class_ids.entry(class).or_insert_with(|| {
             classes.push(class);
             classes.len() as u32 - 1
         });
         class_of.push(id);
-        open.push(is_open);
+        open.push(from);
     };
-    for f in 0..features as u32 {
-        let column = space.sparse_is_column(f);
-        let (default, missing) =
-            (input.default_count[f as usize], input.default_missing[f as usize]);
-        let class = match space.sparse_kind(f) {
-            FeatureKind::Numeric if input.default_moment[f as usize].n == 0.0 => Class::Numeric,
-            FeatureKind::Numeric => Class::OwnNumeric { feature: f },
-            FeatureKind::Count => Class::Count { count: default.to_bits() },
-            _ => Class::Binary { column, count: default.to_bits(), missing: missing.to_bits() },
-        };
-        classify(class, !column);
+    for f in 0..features {
+        classify(terms.class(f, &all_observed), space.sparse_open(f));
     }
     for v in 0..space.value_len() as u32 {
         let column = space.value_category(v).unwrap_or(0);
-        classify(Class::Value { column, count: input.default_value[v as usize].to_bits() }, false);
+        classify(Class::Value { column, count: input.default_value[v as usize].to_bits() }, None);
     }
 
-    let class_terms = |class: usize, g: usize| match classes[class] {
-        Class::Binary { column, count, missing } => {
-            binary(g, column, f64::from_bits(count), f64::from_bits(missing))
-        }
-        Class::Count { count: n } => count(g, f64::from_bits(n)),
-        Class::Numeric => Terms::default(),
-        Class::OwnNumeric { feature } => {
-            let f = feature as usize;
-            numeric(g, feature, input.default_moment[f], input.default_missing[f])
-        }
-        Class::Value { column, count } => value(g, column, f64::from_bits(count)),
-    };
     let mut seen = Vec::with_capacity(input.seen.len() + input.values.len());
     for &(group, f, ref cell) in &input.seen {
-        let (g, column) = (group as usize, space.sparse_is_column(f));
-        let terms = match space.sparse_kind(f) {
-            FeatureKind::Numeric => numeric(g, f, cell.moment, cell.missing),
-            FeatureKind::Count => count(g, cell.count),
-            _ => binary(g, column, cell.count, cell.missing),
+        let g = group as usize;
+        let of_cell = match space.sparse_kind(f) {
+            FeatureKind::Numeric => terms.number(g, f, cell.moment, cell.missing),
+            FeatureKind::Count => terms.count(g, cell.count),
+            _ => terms.binary(g, space.sparse_open(f), cell.count, cell.missing),
         };
-        seen.push((group, f, terms));
+        seen.push((group, f, of_cell));
     }
     for &(group, v, n) in &input.values {
         let column = space.value_category(v).unwrap_or(0);
-        seen.push((group, features as u32 + v, value(group as usize, column, n)));
+        seen.push((group, features + v, terms.value(group as usize, column, n)));
     }
+    let class_terms = |class: usize, g: usize| terms.of_class(classes[class], g);
     SparseWeights::new(input.groups, class_of, &open, class_terms, seen)
 }

@@ -105,8 +105,9 @@ impl Rule {
         match value {
             Value::Word(word) if word == "cascade" => Some(Rule::Cascade),
             Value::Call(Spec { name, args }) => match (name.as_str(), args.as_slice()) {
-                ("threshold", [(None, Value::Float(p))]) if (0.0..=1.0).contains(p) => {
-                    Some(Rule::Threshold(*p))
+                ("threshold", [(None, p)]) => {
+                    let p = p.as_number()?;
+                    (0.0..=1.0).contains(&p).then_some(Rule::Threshold(p))
                 }
                 ("top", [(None, Value::Int(k))]) if *k > 0 => Some(Rule::Top(*k as usize)),
                 _ => None,

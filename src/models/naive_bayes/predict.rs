@@ -67,10 +67,7 @@ impl Cascade {
                     ((n + s) / ((total - n).max(0.0) + s)).ln()
                 })
                 .collect(),
-            size: SizePosterior {
-                prior_ln: sizes.iter().map(|&m| (state.sizes.get(m) + s).ln()).collect(),
-                sizes,
-            },
+            size: SizePosterior::fit(state, &evidence, sizes, space.features.len()),
             by_label: Arc::clone(&state.by_label),
             outside_labels: OnceLock::new(),
             params,
@@ -101,8 +98,25 @@ impl Cascade {
         scores
     }
 
+    /// ln P(m | x) up to a constant for every row and size that may be predicted.
+    fn size_scores(&self, rows: &Rows, label_scores: &[f64]) -> Vec<f64> {
+        let mut scores = Vec::new();
+        self.of_sizes.write(rows, &mut scores);
+        let width = self.of_sizes.groups().max(1);
+        for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
+            match self.params.size {
+                Size::Labels => {
+                    let labels = &label_scores[row * self.labels..(row + 1) * self.labels];
+                    self.size.by_labels(labels, scores);
+                }
+                _ => self.size.by_features(scores),
+            }
+        }
+        scores
+    }
+
     /// The size of the set of every row.
-    fn sizes(&self, rows: &Rows) -> Result<Vec<u32>> {
+    fn sizes(&self, rows: &Rows, label_scores: &[f64]) -> Result<Vec<u32>> {
         match &self.params.size {
             Size::Fixed(size) => Ok(vec![*size; rows.len]),
             Size::Given(column) => {
@@ -117,11 +131,10 @@ impl Cascade {
                 }))
             }
             Size::Predicted | Size::Labels => {
-                let mut scores = Vec::new();
-                self.of_sizes.write(rows, &mut scores);
+                let scores = self.size_scores(rows, label_scores);
                 let width = self.of_sizes.groups().max(1);
                 let mut sizes: Vec<u32> =
-                    scores.chunks_exact_mut(width).map(|row| self.size.predict(row)).collect();
+                    scores.chunks_exact(width).map(|row| self.size.choose(row)).collect();
                 sizes.resize(rows.len, 0);
                 Ok(sizes)
             }
@@ -152,8 +165,8 @@ impl Scorer for Cascade {
                 return Ok(());
             }
             Rule::Cascade => {
-                let sizes = self.sizes(rows)?;
                 let mut scores = self.label_scores(rows);
+                let sizes = self.sizes(rows, &scores)?;
                 let mut picked = Vec::new();
                 for (row, &size) in sizes.iter().enumerate() {
                     let scores = &mut scores[row * self.labels..(row + 1) * self.labels];
@@ -173,12 +186,11 @@ impl Scorer for Cascade {
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
         let label_scores = self.label_scores(rows);
-        let mut size_scores = Vec::new();
-        self.of_sizes.write(rows, &mut size_scores);
+        let size_scores = self.size_scores(rows, &label_scores);
         let width = self.of_sizes.groups();
         let fixed = match self.params.size {
             Size::Predicted | Size::Labels => None,
-            _ => Some(self.sizes(rows)?),
+            _ => Some(self.sizes(rows, &label_scores)?),
         };
         let mut order = Vec::new();
         (0..rows.len)
@@ -186,8 +198,7 @@ impl Scorer for Cascade {
                 let sizes: Vec<(u32, f64)> = match &fixed {
                     Some(sizes) => vec![(sizes[row], 0.0)],
                     None => {
-                        let scores = &mut size_scores[row * width..(row + 1) * width];
-                        self.size.predict(scores);
+                        let scores = &size_scores[row * width..(row + 1) * width];
                         let total = log_sum_exp(scores);
                         top_k(scores, most, &mut order);
                         order

@@ -4,11 +4,12 @@
 //! more than the group. So weights are a table over few *classes* of features, plus corrections for
 //! the pairs that were seen: memory follows the non-zeros of the statistics.
 
-/// What a feature says in a group: `at_zero` when its value is zero, and `linear * x + square * x^2`
-/// more when it is `x`.
+/// What a feature says in a group: `at_zero` when its value is zero, and when it is `t` (a count, or
+/// a number in units of its standard deviation) `present + linear * t + square * t^2` more.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Terms {
     pub(super) at_zero: f64,
+    pub(super) present: f64,
     pub(super) linear: f64,
     pub(super) square: f64,
 }
@@ -17,6 +18,7 @@ impl Terms {
     fn minus(self, other: Terms) -> Terms {
         Terms {
             at_zero: self.at_zero - other.at_zero,
+            present: self.present - other.present,
             linear: self.linear - other.linear,
             square: self.square - other.square,
         }
@@ -34,21 +36,21 @@ pub(super) struct SparseWeights {
     offsets: Vec<usize>,
     seen_group: Vec<u32>,
     seen: Vec<Terms>,
-    /// Sums of `at_zero` over the features that are columns, and over the open ones.
-    pub(super) column_zero: Vec<f64>,
-    pub(super) open_zero: Vec<f64>,
-    has_squares: bool,
+    /// Sums of `at_zero` over the features that are columns, and over those of each open column.
+    column_zero: Vec<f64>,
+    open_zero: Vec<Vec<f64>>,
 }
 
 impl SparseWeights {
     /// Builds the weights.
     ///
-    /// `class_of` and `open` describe each feature, `class_terms(class, group)` gives the terms of
-    /// an unseen feature, `seen` the terms of the pairs that were seen, as (group, feature, terms).
+    /// `class_of` and `open` (the open column it comes from) describe each feature,
+    /// `class_terms(class, group)` gives the terms of an unseen feature, `seen` the terms of the
+    /// pairs that were seen, as (group, feature, terms).
     pub(super) fn new(
         groups: usize,
         class_of: Vec<u32>,
-        open: &[bool],
+        open: &[Option<u32>],
         class_terms: impl Fn(usize, usize) -> Terms,
         mut seen: Vec<(u32, u32, Terms)>,
     ) -> Self {
@@ -60,11 +62,11 @@ impl SparseWeights {
         let mut weights = SparseWeights {
             groups,
             column_zero: vec![0.0; groups],
-            open_zero: vec![0.0; groups],
+            open_zero: vec![vec![0.0; groups]; open.iter().flatten().max().map_or(0, |o| *o as usize + 1)],
             ..SparseWeights::default()
         };
         for (&class, &open) in class_of.iter().zip(open) {
-            let zero = if open { &mut weights.open_zero } else { &mut weights.column_zero };
+            let zero = weights.zero(open);
             let terms = &classes[class as usize * groups..(class as usize + 1) * groups];
             zero.iter_mut().zip(terms).for_each(|(z, t)| *z += t.at_zero);
         }
@@ -73,8 +75,7 @@ impl SparseWeights {
         for (group, feature, terms) in seen {
             let (g, f) = (group as usize, feature as usize);
             let correction = terms.minus(classes[class_of[f] as usize * groups + g]);
-            let zero = if open[f] { &mut weights.open_zero } else { &mut weights.column_zero };
-            zero[g] += correction.at_zero;
+            weights.zero(open[f])[g] += correction.at_zero;
             weights.seen_group.push(group);
             weights.seen.push(correction);
             weights.offsets[f + 1] += 1;
@@ -82,17 +83,38 @@ impl SparseWeights {
         for f in 1..weights.offsets.len() {
             weights.offsets[f] += weights.offsets[f - 1];
         }
-        weights.has_squares = classes.iter().chain(&weights.seen).any(|t| t.square != 0.0);
         weights.class_of = class_of;
         weights.classes = classes;
         weights
     }
 
-    /// Adds what value `x` of `feature` says beyond zero to the groups in `out`.
+    fn zero(&mut self, open: Option<u32>) -> &mut Vec<f64> {
+        match open {
+            Some(open) => &mut self.open_zero[open as usize],
+            None => &mut self.column_zero,
+        }
+    }
+
+    /// What all features say when they are zero, by group.
+    pub(super) fn all_zero(&self) -> Vec<f64> {
+        let mut all = self.column_zero.clone();
+        for zero in &self.open_zero {
+            all.iter_mut().zip(zero).for_each(|(a, z)| *a += z);
+        }
+        all
+    }
+
+    /// Takes away what the zeros of open column `open` said, because it is missing.
+    pub(super) fn remove_open(&self, open: u32, out: &mut [f64]) {
+        if let Some(zero) = self.open_zero.get(open as usize) {
+            out.iter_mut().zip(zero).for_each(|(o, z)| *o -= z);
+        }
+    }
+
+    /// Adds what value `t` of `feature` says beyond zero to the groups in `out`.
     #[inline]
-    pub(super) fn add(&self, feature: u32, x: f64, out: &mut [f64]) {
-        let square = if self.has_squares { x * x } else { 0.0 };
-        self.each(feature, out, |t| t.linear * x + t.square * square);
+    pub(super) fn add(&self, feature: u32, t: f64, out: &mut [f64]) {
+        self.each(feature, out, |w| w.present + (w.linear + w.square * t) * t);
     }
 
     /// Takes away what a zero of `feature` said, because its value is missing.

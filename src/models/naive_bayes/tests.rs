@@ -251,7 +251,10 @@ fn matrix(rows: &[Row], words: Words, known: &[bool]) -> Vec<Vec<Option<f64>>> {
 
 /// Brute force over `train`, and the matrix of `test` that it takes.
 fn brute(train: &[Row], test: &[Row], words: Words, s: f64) -> (Brute, Vec<Vec<Option<f64>>>) {
-    let met = |w: usize| train.iter().any(|r| r.words.iter().flatten().any(|e| e.0 == w));
+    // A word that is zero wherever it stands was never met.
+    let met = |w: usize| {
+        train.iter().any(|r| r.words.iter().flatten().any(|e| e.0 == w && e.1 != Some(0.0)))
+    };
     let known: Vec<bool> = (0..WORDS.len()).map(met).collect();
     let of_word = match words {
         Words::Tokens => Kind::Multinomial,

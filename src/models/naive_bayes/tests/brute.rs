@@ -53,14 +53,6 @@ impl Brute {
         rows.iter().filter_map(|&r| self.x[r][f]).collect()
     }
 
-    /// Whether some label, its complement or a size has no value at all of feature `f`.
-    pub(super) fn is_unobserved_somewhere(&self, f: usize) -> bool {
-        let empty = |rows: Vec<usize>| self.column(&rows, f).is_empty();
-        (0..self.labels).any(|y| {
-            empty(self.rows(|set| set.contains(&y))) || empty(self.rows(|set| !set.contains(&y)))
-        }) || self.sizes_seen().into_iter().any(|m| empty(self.rows(|set| set.len() == m)))
-    }
-
     /// sum_i ln p(x_i | g), where g is `group`, up to what is the same in all groups.
     fn features_ln(&self, group: &[usize], x: &[Option<f64>]) -> f64 {
         let known = (0..x.len()).filter_map(|f| Some((f, x[f]?)));

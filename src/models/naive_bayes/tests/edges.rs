@@ -38,7 +38,6 @@ fn huge_counts_give_finite_scores() {
 }
 
 #[test]
-#[ignore = "bug: SparseWeights::add squares up to (1e6 sd)^2, which overflows: 0 * inf"]
 fn huge_values_of_a_map_give_finite_scores() {
     let row = |a: f64| Some(vec![("a", Some(a))]);
     let modest = number_maps([row(1.0), row(2.0), row(3.0), row(5.0)]);
@@ -51,7 +50,6 @@ fn huge_values_of_a_map_give_finite_scores() {
 }
 
 #[test]
-#[ignore = "bug: sparse numbers are clamped by their distance from zero, not from the mean"]
 fn a_map_value_far_from_zero_tells_as_much_as_a_column() {
     // A number of 1e9 with a standard deviation of 100, as times have.
     let values: Vec<f64> = (0..20).map(|i| 1e9 + 100.0 * f64::from(i % 2) + f64::from(i)).collect();
@@ -188,7 +186,6 @@ fn null_tokens_and_maps_say_nothing() {
 }
 
 #[test]
-#[ignore = "bug: push_sparse reads the entries under a NULL"]
 fn entries_under_a_null_say_nothing() {
     // Arrow allows a NULL list to cover values; they are not there.
     let lists = label_lists([[0], [1], [0], [1]]);
@@ -206,7 +203,6 @@ fn entries_under_a_null_say_nothing() {
 }
 
 #[test]
-#[ignore = "bug: push_sparse reads the entries under a NULL"]
 fn a_null_struct_covers_its_map() {
     let lists = label_lists([[0], [1], [0]]);
     let entries =
@@ -224,7 +220,6 @@ fn a_null_struct_covers_its_map() {
 }
 
 #[test]
-#[ignore = "bug: map_entries and token_entries intern names outside the slice"]
 fn a_slice_teaches_what_a_copy_of_it_teaches() {
     let lists = label_lists([[0], [1], [0], [1]]);
     let rows = [Some(vec!["a"]), Some(vec!["b"]), Some(vec!["c"]), Some(vec!["d", "e"])];
@@ -239,7 +234,6 @@ fn a_slice_teaches_what_a_copy_of_it_teaches() {
 }
 
 #[test]
-#[ignore = "bug: open_present is one flag for all open columns of a row"]
 fn one_null_of_two_token_columns_says_nothing() {
     let lists = label_lists([[0], [1], [0], [1]]);
     let body = token_lists([Some(vec!["a"]), Some(vec!["b"]), Some(vec!["a"]), Some(vec!["b"])]);
@@ -259,7 +253,6 @@ fn one_null_of_two_token_columns_says_nothing() {
 }
 
 #[test]
-#[ignore = "bug: fit_sparse::numeric takes mean 0 for a group without an observed value"]
 fn a_group_that_never_observed_a_number_of_a_map_goes_by_all_rows() {
     // As for a column: a label whose rows all lack the value says what all rows say.
     let values = [Some(5.0), Some(6.0), Some(7.0), None];
@@ -274,7 +267,6 @@ fn a_group_that_never_observed_a_number_of_a_map_goes_by_all_rows() {
 }
 
 #[test]
-#[ignore = "bug: moment_outside falls back before the zeros of a sparse feature are added"]
 fn equal_numbers_outside_a_label_keep_their_own_variance() {
     // Rows without l0 all hold 1 or nothing; those with it vary.
     let row = |v: f64| Some(if v == 0.0 { vec![] } else { vec![("x", Some(v))] });
@@ -309,7 +301,6 @@ fn unknown_words_and_cities_are_passed_over() {
 }
 
 #[test]
-#[ignore = "bug: Trainer::forget keeps names without counts, and such labels are predicted"]
 fn a_forgotten_label_is_gone() {
     let x = |v: &[f64]| numbers(some(v));
     let lists = label_lists([[0], [1], [0], [1]]);
@@ -325,7 +316,6 @@ fn a_forgotten_label_is_gone() {
 }
 
 #[test]
-#[ignore = "bug: Trainer::observe interns labels before the batch is accepted"]
 fn a_refused_batch_leaves_no_label_behind() {
     let mut trainer = Trainer::try_new(&Registry::default(), "naibx(max_labels=2)").unwrap();
     let x = numbers(some(&[1.0, 2.0, 3.0]));
