@@ -1,7 +1,7 @@
 //! Which columns of a file are labels, which are features.
 
 use crate::error::{Error, Result};
-use crate::models::Model;
+use crate::models::{Model, holds_features};
 use clap::Args;
 use datafusion::arrow::datatypes::SchemaRef;
 
@@ -65,11 +65,16 @@ impl ColumnOptions {
             .then(|| format!("column `{ID}` is taken to be a row number and left out"))
     }
 
-    /// The columns a model is given: those it knows when all its features are columns.
+    /// The columns a model is given: the one column of maps, lists or structs there is, or those it
+    /// knows when all its features are columns.
     pub(super) fn for_model(&self, schema: &SchemaRef, model: &Model) -> Result<Vec<String>> {
         let known = model.space().features.features();
-        if !known.iter().all(|f| f.column) {
-            return self.features(schema);
+        let features = self.features(schema)?;
+        let alone = matches!(&features[..], [only] if schema
+            .field_with_name(only)
+            .is_ok_and(|f| holds_features(f.data_type())));
+        if alone || !known.iter().all(|f| f.column) {
+            return Ok(features);
         }
         let given = (model.algorithm().features)(model.spec())?.given_size;
         Ok(schema

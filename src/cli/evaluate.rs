@@ -1,7 +1,7 @@
 //! `labelflow evaluate`: algorithms side by side.
 
 use super::columns::{ColumnOptions, list, literal, quoted};
-use super::output::{Format, finish, print_table};
+use super::output::{Format, csv_field, finish, print_table};
 use super::{block_on, output};
 use crate::error::{Error, Result};
 use crate::evaluate::{Dataset, Experiment, Outcome, Protocol};
@@ -9,7 +9,7 @@ use crate::formats::LabelSource;
 use crate::models::Registry;
 use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -73,8 +73,8 @@ impl Evaluate {
             };
             bar.finish_and_clear();
             match self.format {
-                Format::Json => self.print_json(&data, &outcomes)?,
-                _ => self.print_lines(&data, protocol, &outcomes)?,
+                Format::Table => self.print_lines(&data, protocol, &outcomes)?,
+                format => self.print_records(&data, &outcomes, format)?,
             }
         }
         Ok(())
@@ -111,15 +111,23 @@ impl Evaluate {
         Dataset::try_new(&name, &batches, &self.columns.labels)
     }
 
-    fn print_json(&self, data: &Dataset, outcomes: &[Outcome]) -> Result<()> {
+    fn print_records(&self, data: &Dataset, outcomes: &[Outcome], format: Format) -> Result<()> {
         let mut out = std::io::stdout().lock();
+        if format == Format::Csv {
+            finish(writeln!(out, "dataset,algorithm,metric,mean,std,folds,seed"))?;
+        }
         for outcome in outcomes {
             for (metric, value) in &outcome.metrics {
-                let line = json!({
-                    "dataset": data.name(), "algorithm": outcome.spec, "metric": metric,
-                    "mean": value.mean, "std": value.std, "folds": value.rounds, "seed": self.seed,
-                });
-                let written = writeln!(out, "{line}");
+                let record = Record {
+                    dataset: data.name(),
+                    algorithm: &outcome.spec,
+                    metric,
+                    mean: value.mean,
+                    std: value.std,
+                    folds: value.rounds,
+                    seed: self.seed,
+                };
+                let written = writeln!(out, "{}", record.line(format)?);
                 if written.is_err() {
                     return finish(written);
                 }
@@ -150,5 +158,28 @@ impl Evaluate {
             lines.push(line);
         }
         print_table(&lines)
+    }
+}
+
+/// One number of a report.
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    dataset: &'a str,
+    algorithm: &'a str,
+    metric: &'a str,
+    mean: f64,
+    std: f64,
+    folds: usize,
+    seed: u64,
+}
+
+impl Record<'_> {
+    fn line(&self, format: Format) -> Result<String> {
+        if format == Format::Csv {
+            let Record { dataset, algorithm, metric, mean, std, folds, seed } = self;
+            let (dataset, algorithm) = (csv_field(dataset), csv_field(algorithm));
+            return Ok(format!("{dataset},{algorithm},{metric},{mean},{std},{folds},{seed}"));
+        }
+        serde_json::to_string(self).map_err(|e| Error::internal(format!("a report line: {e}")))
     }
 }

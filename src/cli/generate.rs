@@ -1,7 +1,6 @@
 //! `labelflow generate`: data with known properties.
 
-use super::columns::literal;
-use super::score::file_format;
+use super::score::{copy_statement, file_format};
 use super::{block_on, output};
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::Result;
@@ -56,7 +55,7 @@ impl Generate {
                 let table = StreamingTable::try_new(Arc::clone(&source.schema), vec![source])
                     .map_err(from_datafusion)?;
                 ctx.register_table("generated", Arc::new(table)).map_err(from_datafusion)?;
-                let copy = format!("COPY generated TO {} STORED AS {format}", literal(&name));
+                let copy = copy_statement("SELECT * FROM generated", &ctx, &name, format).await?;
                 let bar = output::bar("generating", Some(self.rows));
                 let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
                 run_to_end(query, |p| output::show(&bar, p)).await?;

@@ -1,7 +1,7 @@
 //! `labelflow import`: ARFF into a columnar file.
 
 use super::columns::literal;
-use super::score::file_format;
+use super::score::{copy_statement, file_format};
 use super::{block_on, output};
 use crate::error::Result;
 use crate::formats::LabelSource;
@@ -32,11 +32,8 @@ impl Import {
             output::write_file(&self.output, async |name| {
                 let options = SessionOptions { partitions: 1, arff_labels, ..Default::default() };
                 let ctx = session(&options)?;
-                let copy = format!(
-                    "COPY (SELECT * FROM {}) TO {} STORED AS {format}",
-                    literal(&self.input.to_string_lossy()),
-                    literal(&name)
-                );
+                let query = format!("SELECT * FROM {}", literal(&self.input.to_string_lossy()));
+                let copy = copy_statement(&query, &ctx, &name, format).await?;
                 let bar = output::bar("importing", None);
                 let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
                 run_to_end(query, |p| output::show(&bar, p)).await?;

@@ -116,21 +116,23 @@ fn text(column: &ArrayRef, row: usize) -> Result<String> {
     Ok(ArrayFormatter::try_new(column.as_ref(), &options)?.value(row).to_string())
 }
 
+/// A text as a field of a CSV line.
+pub(super) fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
+}
+
 fn write_csv(out: &mut impl Write, batches: &[RecordBatch]) -> std::io::Result<()> {
-    let quote = |s: &str| {
-        if s.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", s.replace('"', "\"\""))
-        } else {
-            s.to_string()
-        }
-    };
     let Some(first) = batches.first() else { return Ok(()) };
-    let names: Vec<String> = first.schema().fields().iter().map(|f| quote(f.name())).collect();
+    let names: Vec<String> = first.schema().fields().iter().map(|f| csv_field(f.name())).collect();
     writeln!(out, "{}", names.join(","))?;
     for batch in batches {
         for row in 0..batch.num_rows() {
             let values: Result<Vec<String>> =
-                batch.columns().iter().map(|c| text(c, row).map(|t| quote(&t))).collect();
+                batch.columns().iter().map(|c| text(c, row).map(|t| csv_field(&t))).collect();
             writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
         }
     }

@@ -1,15 +1,17 @@
 //! `labelflow score`: `predict_labels` into a file.
 
-use super::columns::{ColumnOptions, list, literal};
+use super::columns::{ColumnOptions, list, literal, quoted};
 use super::{block_on, output};
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
 use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
 use crate::store::read_model;
 use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{DataType, Field, UInt64Type};
 use clap::Args;
+use datafusion::prelude::SessionContext;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Arguments of `score`.
@@ -71,7 +73,7 @@ impl Score {
         let features = self.columns.for_model(schema, model)?;
         if features.is_empty() {
             // Let the model say which feature it misses.
-            model.check_features(&arrow::datatypes::DataType::Struct(schema.fields().clone()))?;
+            model.check_features(&DataType::Struct(schema.fields().clone()))?;
         }
         let features = list(&features);
         let file = literal(&self.model.to_string_lossy());
@@ -93,13 +95,19 @@ impl Score {
                 self.input
             )));
         }
+        if format == "CSV" && columns.len() > 1 {
+            return Err(Error::usage(
+                "scores and sets do not fit into CSV: write .parquet, .json or .arrow",
+            ));
+        }
         let added: Vec<String> = columns.iter().map(|(e, n)| format!("{e} AS {n}")).collect();
-        let copy = format!(
-            "COPY (SELECT {}, {} FROM {table}) TO {} STORED AS {format}",
-            list(&kept),
-            added.join(", "),
-            literal(name),
-        );
+        let copy = copy_statement(
+            &format!("SELECT {}, {} FROM {table}", list(&kept), added.join(", ")),
+            &ctx,
+            name,
+            format,
+        )
+        .await?;
         let bar = output::bar("scoring", None);
         let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
         let count = run_to_end(query, |p| output::show(&bar, p)).await?;
@@ -109,13 +117,35 @@ impl Score {
     }
 }
 
+/// The statement that writes the rows of `query`; in CSV, which has no lists, a list of labels is
+/// written as `a;b`.
+pub(super) async fn copy_statement(
+    query: &str,
+    ctx: &SessionContext,
+    name: &str,
+    format: &str,
+) -> Result<String> {
+    let query = if format == "CSV" {
+        let rows = ctx.sql(query).await.map_err(from_datafusion)?;
+        let column = |f: &Arc<Field>| match f.data_type() {
+            DataType::List(_) => format!("array_to_string({0}, ';') AS {0}", quoted(f.name())),
+            _ => quoted(f.name()),
+        };
+        let columns: Vec<String> = rows.schema().fields().iter().map(column).collect();
+        format!("SELECT {} FROM ({query})", columns.join(", "))
+    } else {
+        query.to_string()
+    };
+    Ok(format!("COPY ({query}) TO {} STORED AS {format}", literal(name)))
+}
+
 /// The format of an output file as DataFusion names it.
 pub(super) fn file_format(path: &Path) -> Result<&'static str> {
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("parquet") => Ok("PARQUET"),
         Some("csv") => Ok("CSV"),
-        Some("json" | "jsonl" | "ndjson") => Ok("JSON"),
+        Some("json") => Ok("JSON"),
         Some("arrow") => Ok("ARROW"),
         _ => Err(Error::usage(format!(
             "output `{}`: give the file one of the extensions .parquet, .csv, .json, .arrow",

@@ -207,7 +207,12 @@ impl FeatureSpace {
     }
 
     /// The number of the sparse feature `name`, added when new.
-    pub(crate) fn intern_sparse(&mut self, name: &str, kind: FeatureKind, open: Option<u32>) -> u32 {
+    pub(crate) fn intern_sparse(
+        &mut self,
+        name: &str,
+        kind: FeatureKind,
+        open: Option<u32>,
+    ) -> u32 {
         let id = self.sparse.intern(name);
         if id as usize == self.sparse_kind.len() {
             self.sparse_kind.push(kind);

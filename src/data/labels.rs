@@ -8,6 +8,11 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 use std::sync::Arc;
 
+/// The key in the metadata of a label column under which the labels there can be are declared.
+///
+/// The value is a JSON array of names in declared order. It makes labels known that never occur.
+pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
+
 /// Reads label columns; names are turned into ids by the caller's closure.
 ///
 /// # Nulls
@@ -150,7 +155,9 @@ mod tests {
     use crate::data::Vocabulary;
     use arrow::array::{ListBuilder, StringBuilder};
 
-    fn read(column: ArrayRef) -> Result<(Vec<Vec<String>>, Option<Vec<u32>>)> {
+    type Named = Vec<Vec<String>>;
+
+    fn read(column: ArrayRef) -> Result<(Named, Option<Vec<u32>>)> {
         let mut v = Vocabulary::default();
         let mut sets = LabelSets::default();
         let labelled = LabelReader::read(&column, &mut sets, |n| Ok(Some(v.intern(n))))?;

@@ -1,8 +1,7 @@
 //! Labelled rows in memory.
 
-use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::data::{LABELS_METADATA_KEY, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
-use crate::formats::LABELS_METADATA_KEY;
 use crate::models::split_columns;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::{concat_batches, take};

@@ -1,7 +1,7 @@
 //! Algorithms times rounds.
 
 use super::{Dataset, Protocol, Split};
-use crate::data::LabelSets;
+use crate::data::{LabelSets, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{Metric, SetMetrics};
 use crate::models::{Model, Registry, Spec, Trainer};
@@ -82,7 +82,9 @@ impl Experiment<'_> {
         let all = |data: &Dataset| (0..data.len() as u32).collect::<Vec<u32>>();
         self.rounds(specs, 1, |spec, _| {
             let (model, fit) = self.fit(train, spec, &all(train))?;
-            self.test(&model, test, &all(test), fit)
+            let mut universe = test.universe().clone();
+            universe.absorb(train.universe());
+            self.test(&model, test, &universe, &all(test), fit)
         })
     }
 
@@ -129,7 +131,7 @@ impl Experiment<'_> {
 
     fn round(&self, data: &Dataset, spec: &Spec, split: &Split) -> Result<Round> {
         let (model, fit) = self.fit(data, spec, &split.train)?;
-        self.test(&model, data, &split.test, fit)
+        self.test(&model, data, data.universe(), &split.test, fit)
     }
 
     fn fit(&self, data: &Dataset, spec: &Spec, rows: &[u32]) -> Result<(Model, f64)> {
@@ -143,7 +145,15 @@ impl Experiment<'_> {
         Ok((model, (self.clock)() - start))
     }
 
-    fn test(&self, model: &Model, data: &Dataset, rows: &[u32], fit: f64) -> Result<Round> {
+    /// Predicts `rows` of `data`; `universe` numbers its labels as it does, and may have more.
+    fn test(
+        &self,
+        model: &Model,
+        data: &Dataset,
+        universe: &Vocabulary,
+        rows: &[u32],
+        fit: f64,
+    ) -> Result<Round> {
         let (_, features) = data.take(rows)?;
         let start = (self.clock)();
         let mut input = model.read(&features)?;
@@ -156,8 +166,7 @@ impl Experiment<'_> {
         let predict = (self.clock)() - start;
         // From the numbering of the model to that of the data set; by name, since a model may know
         // labels (of other rows) in another order.
-        let ids: Vec<Option<u32>> =
-            model.space().labels.names().map(|n| data.universe().get(n)).collect();
+        let ids: Vec<Option<u32>> = model.space().labels.names().map(|n| universe.get(n)).collect();
         let mut metrics = SetMetrics::default();
         let mut set = Vec::new();
         for (&row, labels) in rows.iter().zip(predicted.iter()) {
@@ -166,7 +175,7 @@ impl Experiment<'_> {
             set.sort_unstable();
             metrics.observe(data.truth().row(row as usize), &set);
         }
-        let universe = Some(data.universe().len());
+        let universe = Some(universe.len());
         let mut round: Round = Metric::ALL
             .iter()
             .map(|&m| (m.name(), metrics.value(m, universe).unwrap_or(f64::NAN)))

@@ -15,10 +15,7 @@ pub mod mulan_xml;
 pub use arff::ArffReader;
 pub use label_source::LabelSource;
 
-/// The key in the metadata of the labels field under which a reader keeps the declared labels.
-///
-/// The value is a JSON array of names in declared order. It makes labels known that never occur.
-pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
+pub use crate::data::LABELS_METADATA_KEY;
 
 #[cfg(test)]
 mod tests;

@@ -53,7 +53,7 @@ impl ModelCache {
     }
 
     /// The model in `bytes`; known by its digest, so that equal bytes are decoded once.
-    pub(super) fn from_bytes(&self, bytes: &[u8]) -> Result<Arc<Model>> {
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<Arc<Model>> {
         let digest = store::digest_of(bytes)?;
         if let Some(model) = self.lock().get(digest) {
             return Ok(model);
@@ -64,7 +64,7 @@ impl ModelCache {
     }
 
     /// The model in the file `path`, read again only when the file has changed.
-    pub(super) fn from_file(&self, path: &str) -> Result<Arc<Model>> {
+    pub(super) fn open(&self, path: &str) -> Result<Arc<Model>> {
         let name = || format!("model file `{path}`");
         let meta = std::fs::metadata(path).map_err(|e| Error::io(name(), e))?;
         let (modified, len) = (meta.modified().ok(), meta.len());
@@ -78,7 +78,7 @@ impl ModelCache {
             }
         }
         let bytes = std::fs::read(Path::new(path)).map_err(|e| Error::io(name(), e))?;
-        let model = self.from_bytes(&bytes).map_err(|e| e.context(name()))?;
+        let model = self.decode(&bytes).map_err(|e| e.context(name()))?;
         let digest = store::digest_of(&bytes)?.to_string();
         self.lock().files.insert(path.to_string(), FileEntry { modified, len, digest });
         Ok(model)

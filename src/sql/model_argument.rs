@@ -64,12 +64,10 @@ pub(super) fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc
     match scalar {
         ScalarValue::Binary(bytes)
         | ScalarValue::LargeBinary(bytes)
-        | ScalarValue::BinaryView(bytes) => {
-            bytes.as_deref().map(|b| cache.from_bytes(b)).transpose()
-        }
+        | ScalarValue::BinaryView(bytes) => bytes.as_deref().map(|b| cache.decode(b)).transpose(),
         ScalarValue::Null => Ok(None),
         other => match other.try_as_str() {
-            Some(name) => name.map(|n| cache.from_file(n)).transpose(),
+            Some(name) => name.map(|n| cache.open(n)).transpose(),
             None => Err(Error::usage(format!("a model cannot be {}", other.data_type()))),
         },
     }
@@ -82,7 +80,7 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<Vec<Option<Arc<Model>>>>
             let names = cast(array, &DataType::Utf8View)?;
             let names = names.as_string_view();
             (0..names.len())
-                .map(|i| names.is_valid(i).then(|| cache.from_file(names.value(i))).transpose())
+                .map(|i| names.is_valid(i).then(|| cache.open(names.value(i))).transpose())
                 .collect()
         }
         _ => {
@@ -100,7 +98,7 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<Vec<Option<Arc<Model>>>>
                 let model = match &last {
                     Some((seen, model)) if *seen == view => Arc::clone(model),
                     _ => cache
-                        .from_bytes(models.value(i))
+                        .decode(models.value(i))
                         .map_err(|e| e.context(format!("the model in row {i}")))?,
                 };
                 last = Some((view, Arc::clone(&model)));

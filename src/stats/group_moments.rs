@@ -291,9 +291,9 @@ impl Block {
     fn cancelled(&self, width: usize) -> Vec<bool> {
         let lost = |i: usize| {
             let (n, squares) = (self.n[i], self.squares[i]);
-            // Written so that a sum that overflowed counts as lost.
             let m2 = squares - self.sum[i] * (self.sum[i] / n);
-            n > 1.0 && squares != 0.0 && !(m2 >= CANCELLED * squares)
+            // A sum that overflowed is lost too.
+            n > 1.0 && squares != 0.0 && (m2.is_nan() || m2 < CANCELLED * squares)
         };
         (0..self.groups.len()).map(|slot| (slot * width..(slot + 1) * width).any(lost)).collect()
     }

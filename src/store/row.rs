@@ -128,7 +128,7 @@ fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
 }
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
+    Arc::new(StringArray::from_iter(values.map(Some)))
 }
 
 fn flags(values: &[bool]) -> ArrayRef {

@@ -2,6 +2,10 @@ use super::*;
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::ErrorKind;
 use crate::models::Trainer;
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
+};
+use std::sync::Arc;
 
 fn model(rows: u64) -> Model {
     let options = GeneratorOptions { rows, features: 3, labels: 4, cardinality: 1.5, seed: 7 };
@@ -56,4 +60,77 @@ fn the_old_file_stays_when_the_new_one_is_not_committed() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     let error = AtomicFile::try_new(&dir.path().join("none/m.labelflow")).unwrap_err();
     assert!(error.to_string().contains("does not exist: create it first"), "{error}");
+}
+
+/// A file of the repository.
+fn repository(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Whether files kept in the repository are to be written anew (`LABELFLOW_UPDATE=1`).
+fn update() -> bool {
+    std::env::var_os("LABELFLOW_UPDATE").is_some()
+}
+
+#[test]
+fn schemas_are_those_in_the_repository() {
+    for algorithm in Registry::default().algorithms() {
+        let path = repository(&format!("schemas/{}.json", algorithm.name));
+        let schema = schema_json(&mixed_model(algorithm.name)).unwrap();
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if update() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, kept, "{} differs: raise FORMAT_VERSION", path.display());
+    }
+}
+
+#[test]
+fn released_models_stay_readable() {
+    for algorithm in Registry::default().algorithms() {
+        let path = repository(&format!("tests/golden/{}-v1.labelflow", algorithm.name));
+        if update() {
+            write_model(&path, &mixed_model(algorithm.name)).unwrap();
+        }
+        let model = read_model(&path, &Registry::default()).unwrap();
+        let fresh = mixed_model(algorithm.name);
+        assert_eq!(model.rows(), 40);
+        assert_eq!(model.space(), fresh.space());
+        let features = crate::models::root(&mixed_batch().project(&[0, 1, 2, 3]).unwrap());
+        assert_eq!(model.predict(&features).unwrap(), fresh.predict(&features).unwrap());
+        let same = std::fs::read(&path).unwrap() == to_bytes(&fresh).unwrap();
+        assert!(
+            same,
+            "{}: the same rows give other bytes than when it was released",
+            path.display()
+        );
+    }
+}
+
+/// Numbers, flags, categories and tokens with missing values; whole numbers, so that every sum is
+/// exact.
+fn mixed_batch() -> RecordBatch {
+    let number = |i: i64| (i % 7 != 3).then_some((i * i % 11) as f64);
+    let x: ArrayRef = Arc::new(Float64Array::from_iter((0..40).map(number)));
+    let flag: ArrayRef =
+        Arc::new(BooleanArray::from_iter((0..40).map(|i| (i % 5 != 2).then_some(i % 3 == 0))));
+    let city = |i: i64| (i % 9 != 4).then_some(["rome", "oslo", "lima"][i as usize % 3]);
+    let city: ArrayRef = Arc::new(StringArray::from_iter((0..40).map(city)));
+    let list = |of: &dyn Fn(i64) -> Vec<String>| -> ArrayRef {
+        let mut builder = ListBuilder::new(StringBuilder::new());
+        (0..40).for_each(|i| builder.append_value(of(i).into_iter().map(Some)));
+        Arc::new(builder.finish())
+    };
+    let words = list(&|i| (0..i % 4).map(|w| format!("w{}", (i + w) % 6)).collect());
+    let labels =
+        list(&|i| (0..3).filter(|y| (i + y) % (y + 2) == 0).map(|y| format!("l{y}")).collect());
+    let columns = [("x", x), ("flag", flag), ("city", city), ("words", words), ("labels", labels)];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn mixed_model(spec: &str) -> Model {
+    let mut trainer = Trainer::try_new(&Registry::default(), spec).unwrap();
+    trainer.observe_batch(&mixed_batch(), "labels").unwrap();
+    trainer.finish().unwrap()
 }

@@ -81,7 +81,8 @@ impl Binding {
             }
             leaves.push(Leaf { path: source.path, name: source.name, target });
         }
-        let columns = space.sparse_open.iter().filter(|o| o.is_none()).count() + space.categories.len();
+        let columns =
+            space.sparse_open.iter().filter(|o| o.is_none()).count() + space.categories.len();
         if let Some(open) = open_seen.iter().position(|s| !s) {
             let name = space.open.name(open as u32).trim_end_matches('.');
             return Err(Error::data(match name {

@@ -74,7 +74,13 @@ struct Lists {
 impl Lists {
     fn new(open: Open, nulls: Option<&NullBuffer>) -> Self {
         let present = nulls.filter(|n| n.null_count() > 0).cloned();
-        Lists { column: open.column, offsets: vec![0], ids: Vec::new(), values: Vec::new(), present }
+        Lists {
+            column: open.column,
+            offsets: vec![0],
+            ids: Vec::new(),
+            values: Vec::new(),
+            present,
+        }
     }
 
     fn has(&self, row: usize) -> bool {
@@ -354,7 +360,12 @@ fn map_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>)
     Ok(lists)
 }
 
-fn token_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>) -> Result<Lists> {
+fn token_entries(
+    array: &ArrayRef,
+    leaf: &Leaf,
+    open: Open,
+    names: &mut Names<'_>,
+) -> Result<Lists> {
     let list = as_list(array, DataType::Utf8)?;
     let tokens: &StringArray = list.values().as_string();
     let mut key = Key::new(&leaf.name);
@@ -378,7 +389,12 @@ fn token_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_
     Ok(lists)
 }
 
-fn vector_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>) -> Result<Lists> {
+fn vector_entries(
+    array: &ArrayRef,
+    leaf: &Leaf,
+    open: Open,
+    names: &mut Names<'_>,
+) -> Result<Lists> {
     let list = as_list(array, DataType::Float64)?;
     let numbers: &Float64Array = list.values().as_primitive();
     let mut key = Key::new(&leaf.name);

@@ -203,7 +203,8 @@ impl Source {
             Target::Dense(id)
         } else if let Some(id) = space.categories.get(&self.name) {
             return Ok(Some(Target::Category(id)));
-        } else if let Some(id) = space.sparse.get(&self.name).filter(|&i| space.sparse_open(i).is_none())
+        } else if let Some(id) =
+            space.sparse.get(&self.name).filter(|&i| space.sparse_open(i).is_none())
         {
             Target::Sparse { id, kind: space.sparse_kind(id) }
         } else {

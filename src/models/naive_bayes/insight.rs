@@ -31,10 +31,7 @@ pub(super) fn insight(state: &NaiveBayes, space: &Space, most: usize) -> Insight
                 share(cell.count, inside.count_totals[g]),
                 share(other.count, outside.count_totals[g]),
             ),
-            _ => root_ratio(
-                share(cell.count, inside.rows[g]),
-                share(other.count, outside.rows[g]),
-            ),
+            _ => root_ratio(share(cell.count, inside.rows[g]), share(other.count, outside.rows[g])),
         };
         telling[g].push((features.sparse_name(*f).to_string(), weight));
     }

@@ -138,7 +138,7 @@ impl Dense {
             let sd = variance.sqrt();
             dense.centre[d] = all.mean;
             dense.inverse_sd[d] = 1.0 / sd;
-            for g in 0..input.groups {
+            for (g, constant) in constant.iter_mut().enumerate() {
                 let moment = input.dense(g, d);
                 let (mean, var) = if moment.n > 0.0 {
                     let mean = ((moment.mean - all.mean) / sd).clamp(-FAR, FAR);
@@ -150,7 +150,7 @@ impl Dense {
                 dense.weights[[width + d, g]] = -0.5 / var;
                 let c = -0.5 * (var.ln() + mean * mean / var);
                 dense.constants[[d, g]] = c;
-                constant[g] += c;
+                *constant += c;
             }
         }
         dense
@@ -211,12 +211,23 @@ fn numeric_scales(pooled: &FeatureStats, space: &FeatureSpace) -> Vec<Scale> {
 /// What distinguishes features that say the same in every group that never saw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
-    Binary { open: Option<u32>, count: u64, missing: u64 },
-    Count { count: u64 },
+    Binary {
+        open: Option<u32>,
+        count: u64,
+        missing: u64,
+    },
+    Count {
+        count: u64,
+    },
     /// A number never seen in a group whose rows are there: zero in all of them.
     Zero,
-    Number { feature: u32 },
-    Value { column: u32, count: u64 },
+    Number {
+        feature: u32,
+    },
+    Value {
+        column: u32,
+        count: u64,
+    },
 }
 
 /// The terms of sparse features and category values from their statistics.

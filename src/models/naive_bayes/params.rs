@@ -23,7 +23,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         allowed: Allowed::Custom("predicted|labels|given|given(column)|a whole number", |v| {
             Size::from_value(v).is_some()
         }),
-        help: "where the size of the set comes from; labels is the better predictor on most data",
+        help: "where the size of the set comes from: features alone (predicted), label scores too (labels; better on most real data), or known",
     },
     Parameter {
         name: "allow_empty",

@@ -62,7 +62,10 @@ impl SparseWeights {
         let mut weights = SparseWeights {
             groups,
             column_zero: vec![0.0; groups],
-            open_zero: vec![vec![0.0; groups]; open.iter().flatten().max().map_or(0, |o| *o as usize + 1)],
+            open_zero: vec![
+                vec![0.0; groups];
+                open.iter().flatten().max().map_or(0, |o| *o as usize + 1)
+            ],
             ..SparseWeights::default()
         };
         for (&class, &open) in class_of.iter().zip(open) {

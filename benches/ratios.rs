@@ -1,0 +1,113 @@
+//! The ratios of the design, measured in one run on one generated file.
+//!
+//! Not a criterion benchmark: each line compares two jobs of seconds with each other, alternating,
+//! and takes the best of three. `LABELFLOW_BENCH_ROWS` sets the number of rows (default 1,000,000).
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+const ROUNDS: usize = 3;
+
+fn main() {
+    let rows: u64 = std::env::var("LABELFLOW_BENCH_ROWS")
+        .ok()
+        .and_then(|r| r.parse().ok())
+        .unwrap_or(1_000_000);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    println!("generating {rows} rows, 120 features, 100 labels, cardinality 4.4");
+    generate(rows, &path("data.parquet"));
+    generate(rows / 10, &path("tenth.parquet"));
+
+    let columns: Vec<String> = (0..120).map(|i| format!("sum(f{i})")).collect();
+    let sum_of = |file: &str| format!("SELECT {} FROM '{file}'", columns.join(", "));
+    let sum = sum_of(&path("data.parquet"));
+    let copy =
+        format!("COPY (SELECT * FROM '{}') TO '{}'", path("data.parquet"), path("copy.parquet"));
+    let fit = |threads: &str, data: &str| {
+        cli(&["fit", "--threads", threads, &path(data), "-o", &path("m.labelflow")])
+    };
+    let score = |threads: &str, data: &str| {
+        let (data, out) = (path(data), path("scored.parquet"));
+        cli(&["score", "--threads", threads, "--model", &path("m.labelflow"), &data, "-o", &out])
+    };
+    let sql = |query: &str, threads: &str| cli(&["sql", "--threads", threads, query]);
+
+    let [a, b] = best([&|| fit("0", "data.parquet"), &|| sql(&sum, "0")]);
+    report("fit against a sum of every column", a / b, "at most 1.5", a / b <= 1.5);
+    let [a, b] = best([&|| score("0", "data.parquet"), &|| sql(&copy, "0")]);
+    report("score against a copy of the file", a / b, "at most 1.5", a / b <= 1.5);
+    let [a, b] = best([&|| fit("1", "data.parquet"), &|| fit("2", "data.parquet")]);
+    report("fit, one thread against two", a / b, "at least 1.8", a / b >= 1.8);
+    let [a, b] = best([&|| score("1", "data.parquet"), &|| score("2", "data.parquet")]);
+    report("score, one thread against two", a / b, "at least 1.8", a / b >= 1.8);
+    let [a, b] = best([&|| fit("2", "data.parquet"), &|| fit("2", "tenth.parquet")]);
+    report("fit, ten times the rows", a / b, "at most 10.5", a / b <= 10.5);
+    let [a, b] = best([&|| score("2", "data.parquet"), &|| score("2", "tenth.parquet")]);
+    report("score, ten times the rows", a / b, "at most 10.5", a / b <= 10.5);
+    let [a, b] =
+        [fit("2", "data.parquet").bytes, fit("2", "tenth.parquet").bytes].map(|m| m as f64);
+    report("memory of fit, ten times the rows", a / b, "about 1", a / b <= 1.25);
+    let [a, b] =
+        [score("2", "data.parquet").bytes, score("2", "tenth.parquet").bytes].map(|m| m as f64);
+    report("memory of score, ten times the rows", a / b, "about 1", a / b <= 1.25);
+}
+
+/// Time and peak memory of a run.
+#[derive(Clone, Copy)]
+struct Run {
+    seconds: f64,
+    bytes: u64,
+}
+
+/// Runs the command line in its own process, so that memory is its own.
+fn cli(args: &[&str]) -> Run {
+    let start = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_labelflow"))
+        .args(args)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let status = format!("/proc/{}/status", child.id());
+    let mut bytes = 0;
+    let code = loop {
+        if let Some(code) = child.try_wait().expect("the command can be waited for") {
+            break code;
+        }
+        bytes = bytes.max(peak_memory(Path::new(&status)));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert!(code.success(), "labelflow {} failed", args.join(" "));
+    Run { seconds: start.elapsed().as_secs_f64(), bytes }
+}
+
+/// The largest resident size so far, where the system tells it.
+fn peak_memory(status: &Path) -> u64 {
+    let text = std::fs::read_to_string(status).unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// The best time of each job over alternating rounds.
+fn best(jobs: [&dyn Fn() -> Run; 2]) -> [f64; 2] {
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        for (best, job) in best.iter_mut().zip(jobs) {
+            *best = best.min(job().seconds);
+        }
+    }
+    best
+}
+
+fn report(what: &str, ratio: f64, wanted: &str, met: bool) {
+    println!("{what:<40} {ratio:>6.2}   {wanted:<12} {}", if met { "met" } else { "NOT MET" });
+}
+
+fn generate(rows: u64, path: &str) {
+    let rows = rows.to_string();
+    let shape = ["--features", "120", "--labels", "100", "--cardinality", "4.4", "--seed", "1"];
+    cli(&[&["generate", "--rows", &rows][..], &shape, &[path]].concat());
+}
