@@ -103,6 +103,11 @@ pub const CHECKS: &[Check] = &[
         needs: |c| c.forgets,
     },
     Check {
+        name: "forgotten_names_disappear",
+        run: statistics::forgotten_names_disappear,
+        needs: |c| c.forgets,
+    },
+    Check {
         name: "forgetting_the_unknown_is_refused",
         run: statistics::forgetting_the_unknown_is_refused,
         needs: |c| c.forgets,
