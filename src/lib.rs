@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod conformance;
 pub mod data;
 pub mod decide;
 pub mod error;

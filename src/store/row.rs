@@ -72,7 +72,8 @@ fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
         ("open", Arc::new(UInt32Array::from_iter(space.sparse_open.iter().copied()))),
     ])?;
     let lengths = space.values.iter().map(Vocabulary::len);
-    let values = texts(space.values.iter().flat_map(Vocabulary::names));
+    let values: Vec<&str> = space.values.iter().flat_map(Vocabulary::names).collect();
+    let values = texts(values.into_iter());
     let item = Arc::new(Field::new_list_field(DataType::Utf8, false));
     let values = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), values, None)?;
     let categories =

@@ -1,0 +1,50 @@
+//! The conformance suite over the registry: one test per spec and check.
+
+use labelflow::conformance::{Check, Exception, Subject, applicable, verdict};
+use labelflow::models::Registry;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Specs besides the default of each algorithm.
+const VARIANTS: &[&str] = &[
+    "naibx(event=bernoulli)",
+    "naibx(event=multinomial)",
+    "naibx(event=gaussian)",
+    "naibx(event=categorical)",
+    "naibx(sets=8)",
+    "naibx(size=labels)",
+    "naibx(decide=threshold(0.5))",
+    "naibx(decide=top(2), smoothing=0.1)",
+];
+
+/// Checks that a spec cannot pass by definition. An entry whose check passes fails the test.
+const EXCEPTIONS: &[(&str, Exception)] = &[];
+
+fn main() -> ExitCode {
+    let registry = Registry::default();
+    let defaults = registry.algorithms().iter().map(|a| a.name);
+    let mut trials = Vec::new();
+    for spec in defaults.chain(VARIANTS.iter().copied()) {
+        match Subject::try_new(&registry, spec) {
+            Ok(subject) => trials.extend(trials_of(spec, subject)),
+            Err(error) => {
+                let failed = move || Err(Failed::from(error.to_string()));
+                trials.push(Trial::test(format!("{spec}::is_in_the_registry"), failed));
+            }
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn trials_of(spec: &str, subject: Subject) -> Vec<Trial> {
+    let subject = Arc::new(subject);
+    let exceptions: Vec<Exception> =
+        EXCEPTIONS.iter().filter(|(of, _)| *of == spec).map(|(_, e)| *e).collect();
+    let trial = |check: &'static Check| {
+        let (subject, exceptions) = (Arc::clone(&subject), exceptions.clone());
+        let name = format!("{spec}::{}", check.name);
+        Trial::test(name, move || verdict(check, &subject, &exceptions).map_err(Failed::from))
+    };
+    applicable(&subject).map(trial).collect()
+}
