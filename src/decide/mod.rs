@@ -16,9 +16,9 @@ use crate::math::{logit, top_k};
 ///
 /// let mut sets = LabelSets::default();
 /// let log_odds = [2.0, -1.0, 0.5, -3.0];
-/// Decision::Threshold(0.5).decide(&log_odds, 4, &mut sets);
-/// Decision::Top(1).decide(&log_odds, 4, &mut sets);
-/// Decision::Sizes(&[3]).decide(&log_odds, 4, &mut sets);
+/// Decision::Threshold(0.5).decide(&log_odds, 1, &mut sets);
+/// Decision::Top(1).decide(&log_odds, 1, &mut sets);
+/// Decision::Sizes(&[3]).decide(&log_odds, 1, &mut sets);
 /// assert_eq!(sets.row(0), [0, 2]);
 /// assert_eq!(sets.row(1), [0]);
 /// assert_eq!(sets.row(2), [0, 1, 2]);
@@ -34,12 +34,14 @@ pub enum Decision<'a> {
 }
 
 impl Decision<'_> {
-    /// Appends the set of each row of `log_odds` (`labels` scores a row) to `sets`.
+    /// Appends the sets of `rows` rows to `sets`; `log_odds` holds their scores row by row.
     ///
     /// Ties go to the lower label. A row without a predicted size gets no labels.
-    pub fn decide(&self, log_odds: &[f64], labels: usize, sets: &mut LabelSets) {
+    pub fn decide(&self, log_odds: &[f64], rows: usize, sets: &mut LabelSets) {
         let mut best = Vec::new();
-        for (r, row) in log_odds.chunks_exact(labels.max(1)).enumerate() {
+        let labels = log_odds.len().checked_div(rows).unwrap_or(0);
+        for r in 0..rows {
+            let row = &log_odds[r * labels..(r + 1) * labels];
             match *self {
                 Decision::Threshold(p) => {
                     let cut = logit(p);

@@ -120,8 +120,13 @@ pub struct Insight {
     pub pairs: Vec<(u32, u32, f64)>,
 }
 
-/// The other learner as type `T`; learners of one spec are of one type.
-pub(crate) fn same_kind<T: 'static>(other: &dyn Learner) -> Result<&T> {
+/// The other learner as type `T`, for [`Learner::merge`] and [`Learner::forget`]: learners of one
+/// spec are of one type.
+///
+/// # Errors
+///
+/// `Incompatible` when it is another type.
+pub fn same_kind<T: 'static>(other: &dyn Learner) -> Result<&T> {
     other
         .as_any()
         .downcast_ref()

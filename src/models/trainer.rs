@@ -1,7 +1,7 @@
 //! Training: from Arrow arrays to a model.
 
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{Binding, FeatureOptions, LabelReader, Rows, Space};
+use crate::data::{Binding, FeatureOptions, FeatureSpace, LabelReader, Rows, Space};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
@@ -84,9 +84,15 @@ impl Trainer {
     /// Arrays that break the data contract; what was learned before stays.
     pub fn observe(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<()> {
         let known = self.space.labels.len();
+        let declared = self.space.features.declared;
         let observed = self.observe_rows(labels, features);
         if observed.is_err() {
             self.space.labels.truncate(known);
+            // New keys and values are harmless: names that nothing is known of are dropped.
+            if !declared {
+                self.space.features = FeatureSpace::default();
+                self.binding = None;
+            }
         }
         observed
     }

@@ -135,7 +135,14 @@ impl Binding {
             match &leaf.target {
                 Target::Dense(id) => dense.push((*id, numbers(&array)?, &leaf.name)),
                 Target::DenseVector(ids) => read_vector(&array, ids, leaf, &mut dense)?,
-                Target::Category(id) => read_category(&array, *id, &mut names, rows)?,
+                Target::Category(id) => {
+                    if array.data_type().is_floating()
+                        && numbers(&array)?.iter().flatten().any(f64::is_infinite)
+                    {
+                        return Err(infinite(&leaf.name));
+                    }
+                    read_category(&array, *id, &mut names, rows)?;
+                }
                 Target::Sparse { id, kind } => sparse.push(Entries::Scalar {
                     values: numbers(&array)?,
                     id: *id,

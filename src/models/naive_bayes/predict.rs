@@ -180,7 +180,7 @@ impl Scorer for Cascade {
         };
         let mut scores = Vec::new();
         self.score(rows, &mut scores)?;
-        rule.decide(&scores, self.labels, out);
+        rule.decide(&scores, rows.len, out);
         Ok(())
     }
 
