@@ -63,7 +63,9 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code() as u8)
         }
         Err(Failure::Own(error)) => {
-            eprintln!("error: {error}");
+            // DataFusion writes some of its messages on several lines.
+            let message = error.to_string();
+            eprintln!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" "));
             ExitCode::from(if error.kind().is_user_error() { 2 } else { 1 })
         }
     }

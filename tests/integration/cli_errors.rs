@@ -1,0 +1,307 @@
+//! Commands that fail: what they say, how they exit, and that they leave nothing behind.
+
+use crate::program::{Workplace, split};
+
+/// A place with good and bad files; outputs go to `out`, which is empty.
+fn workplace() -> Workplace {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    place.ok(&["fit", "t.parquet", "--algorithm", "naibx(smoothing=2)", "-o", "m2.labelflow"]);
+    place.ok(&split("score --model m.labelflow t.parquet -o scored.parquet"));
+    let model = place.bytes("m.labelflow");
+    place.write("text.labelflow", "not a model\n");
+    place.write("empty.labelflow", "");
+    place.write("cut.labelflow", &model[..model.len() / 2]);
+    let mut flipped = model.clone();
+    flipped[model.len() / 2] ^= 1;
+    place.write("flipped.labelflow", flipped);
+    std::fs::copy(place.path("t.parquet"), place.path("table.labelflow")).unwrap();
+    for (file, columns) in [
+        ("null_label", "f0, CASE WHEN id = 7 THEN ['a', NULL] ELSE labels END AS labels"),
+        (
+            "infinite",
+            "f0, CASE WHEN id = 7 THEN 'Infinity'::double ELSE f1 END AS f1, f2, f3, labels",
+        ),
+        ("narrow", "f0, labels"),
+        ("no_features", "id, labels"),
+        ("text_labels", "f0, 'a' AS labels"),
+        ("unlabelled", "f0, arrow_cast(NULL, 'List(Utf8)') AS labels"),
+        ("dates", "f0, DATE '2024-01-01' AS day, labels"),
+    ] {
+        place.rows(&format!("COPY (SELECT {columns} FROM 't.parquet') TO '{file}.parquet'"));
+    }
+    place.rows("COPY (SELECT * FROM 't.parquet' WHERE id < 0) TO 'no_rows.parquet'");
+    std::fs::create_dir(place.path("out")).unwrap();
+    place
+}
+
+/// Command lines and what they say; every one is the caller's to mend.
+const FAILURES: &[(&str, &str)] = &[
+    // Inputs.
+    ("fit no.parquet -o out/x", "file `no.parquet` does not exist: check the path"),
+    (
+        "fit text.labelflow -o out/x",
+        "`text.labelflow` cannot be read: name a file, directory or pattern of .parquet, .csv, .json, .arrow or .arff",
+    ),
+    (
+        "fit no_rows.parquet -o out/x",
+        "`no_rows.parquet` has no labelled row to learn from: it is empty, or every label list is NULL",
+    ),
+    (
+        "fit unlabelled.parquet -o out/x",
+        "`unlabelled.parquet` has no labelled row to learn from: it is empty, or every label list is NULL",
+    ),
+    (
+        "score --model m.labelflow no.parquet -o out/x.parquet",
+        "file `no.parquet` does not exist: check the path",
+    ),
+    ("evaluate no.parquet", "file `no.parquet` does not exist: check the path"),
+    ("import no.arff out/x.parquet", "file `no.arff`: No such file or directory (os error 2)"),
+    ("sql --file no.sql", "script `no.sql`: No such file or directory (os error 2)"),
+    // Columns.
+    (
+        "fit t.parquet --labels tags -o out/x",
+        "`t.parquet` has no label column `tags`; name it with --labels, the columns are: id, f0, f1, f2, f3, labels",
+    ),
+    (
+        "evaluate t.parquet --labels tags",
+        "`t.parquet` has no label column `tags`; name it with --labels",
+    ),
+    (
+        "fit t.parquet --features g* -o out/x",
+        "no column matches `g*`; the columns are: id, f0, f1, f2, f3, labels",
+    ),
+    (
+        "fit t.parquet --exclude g -o out/x",
+        "no column matches `g`; the columns are: id, f0, f1, f2, f3, labels",
+    ),
+    (
+        "fit no_features.parquet -o out/x",
+        "there is no feature column besides labels; the columns are: id, labels",
+    ),
+    (
+        "score --model m.labelflow narrow.parquet -o out/x.parquet",
+        "predict_labels: feature `f1` of the model is missing in the input: add a column of that name",
+    ),
+    (
+        "score --model m.labelflow scored.parquet -o out/x.parquet",
+        "`scored.parquet` has a column `predicted_labels` already: rename it first",
+    ),
+    (
+        "fit dates.parquet -o out/x",
+        "train_labels: column `day` has type Date32, which cannot be a feature: exclude it or cast it to a number, text, list or map",
+    ),
+    // Values.
+    (
+        "fit null_label.parquet -o out/x",
+        "train_labels: the label list of row 7 holds a NULL: remove it, or make the whole list NULL when the row is unlabelled",
+    ),
+    (
+        "fit infinite.parquet -o out/x",
+        "train_labels: feature `f1` holds an infinite value: make it NULL where it is unknown, or clip it",
+    ),
+    (
+        "score --model m.labelflow infinite.parquet -o out/x.parquet",
+        "predict_labels: feature `f1` holds an infinite value: make it NULL where it is unknown, or clip it",
+    ),
+    (
+        "fit text_labels.parquet -o out/x",
+        "train_labels: labels must be a list of texts or integers, not Utf8View; write train_labels('algorithm', labels, features...)",
+    ),
+    // Algorithms.
+    (
+        "fit t.parquet --algorithm nabx -o out/x",
+        "there is no algorithm `nabx`, did you mean `naibx`?; there are: naibx",
+    ),
+    (
+        "fit t.parquet --algorithm naibx(smoothing=0) -o out/x",
+        "parameter `smoothing=0` of `naibx` is not valid: it takes a number from 0.000000001 to 1000000000",
+    ),
+    (
+        "fit t.parquet --algorithm naibx(smothing=1) -o out/x",
+        "algorithm `naibx` has no parameter `smothing`, did you mean `smoothing`?; it has: event, smoothing, size, allow_empty, sets, decide, max_labels, max_features",
+    ),
+    (
+        "fit t.parquet --algorithm naibx(sets=1..3) -o out/x",
+        "parameter `sets=1..3`: a range of values can only be evaluated; give one value",
+    ),
+    (
+        "evaluate t.parquet --algorithm nabx",
+        "there is no algorithm `nabx`, did you mean `naibx`?; there are: naibx",
+    ),
+    // Models.
+    (
+        "score --model no.labelflow t.parquet -o out/x.parquet",
+        "model file `no.labelflow`: No such file or directory (os error 2)",
+    ),
+    (
+        "score --model text.labelflow t.parquet -o out/x.parquet",
+        "model file `text.labelflow`: this is no labelflow model, or it is cut short: use a whole model file",
+    ),
+    (
+        "score --model empty.labelflow t.parquet -o out/x.parquet",
+        "model file `empty.labelflow`: this is no labelflow model, or it is cut short: use a whole model file",
+    ),
+    (
+        "score --model cut.labelflow t.parquet -o out/x.parquet",
+        "model file `cut.labelflow`: this is no labelflow model, or it is cut short: use a whole model file",
+    ),
+    (
+        "score --model table.labelflow t.parquet -o out/x.parquet",
+        "model file `table.labelflow`: this is no labelflow model, or it is cut short: use a whole model file",
+    ),
+    (
+        "inspect flipped.labelflow",
+        "model file `flipped.labelflow`: the model is damaged: its bytes do not have the digest they carry; use a whole copy",
+    ),
+    (
+        "merge m.labelflow flipped.labelflow -o out/x",
+        "model file `flipped.labelflow`: the model is damaged: its bytes do not have the digest they carry; use a whole copy",
+    ),
+    (
+        "merge m.labelflow m2.labelflow -o out/x",
+        "model file `m2.labelflow`: models of different specs do not fit together: `naibx` and `naibx(smoothing=2)`; train them alike",
+    ),
+    // Outputs.
+    (
+        "fit t.parquet -o no/x.labelflow",
+        "the directory `no` of output `no/x.labelflow` does not exist: create it first",
+    ),
+    ("fit t.parquet -o out", "output `out` is a directory: name a file in it"),
+    (
+        "score --model m.labelflow t.parquet -o no/x.parquet",
+        "the directory `no` of output `no/x.parquet` does not exist: create it first",
+    ),
+    (
+        "score --model m.labelflow t.parquet -o out/x.txt",
+        "output `out/x.txt`: give the file one of the extensions .parquet, .csv, .json, .arrow",
+    ),
+    (
+        "generate out/x.txt",
+        "output `out/x.txt`: give the file one of the extensions .parquet, .csv, .json, .arrow",
+    ),
+    (
+        "merge m.labelflow m.labelflow -o no/x",
+        "the directory `no` of output `no/x` does not exist: create it first",
+    ),
+    // Numbers.
+    ("generate --labels 0 out/x.parquet", "parameter `labels` must be from 1 to 1000000, got 0"),
+    (
+        "generate --cardinality 99 out/x.parquet",
+        "parameter `cardinality` must be above 0 and at most the number of labels (10), got 99",
+    ),
+    (
+        "evaluate t.parquet --folds 1",
+        "--folds is 1: give a number from 2 to the number of rows, 200",
+    ),
+    (
+        "evaluate t.parquet --folds 201",
+        "--folds is 201: give a number from 2 to the number of rows, 200",
+    ),
+    (
+        "evaluate t.parquet --split 2",
+        "`2` is no split: write the share that trains, such as 0.66, or 0.66x10 to repeat it",
+    ),
+    ("sql SELECT --table x", "`--table x`: write it as --table name=file"),
+];
+
+#[test]
+fn failures_are_one_sentence_and_leave_nothing() {
+    let place = workplace();
+    let before = place.files(".");
+    let mut wrong = Vec::new();
+    for (command, message) in FAILURES {
+        let (code, text) = place.failure(&split(command));
+        if (code, text.as_str()) != (2, format!("error: {message}").as_str()) {
+            wrong.push(format!(
+                "$ labelflow {command}\nexpected: error: {message}\ngot ({code}): {text}"
+            ));
+        }
+        assert_eq!(place.files("out"), [""; 0], "labelflow {command}");
+    }
+    assert_eq!(place.files("."), before);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The message is one line, whoever wrote it.
+#[test]
+fn errors_of_queries_are_one_line() {
+    let place = Workplace::with_data();
+    for query in [
+        "SELECT",
+        "SELECT nothing FROM 't.parquet'",
+        "SELECT * FROM nothing",
+        "SELECT hamming_score(labels) FROM 't.parquet'",
+        "SELECT predict_labels()",
+    ] {
+        let (code, text) = place.failure(&["sql", query]);
+        assert_eq!(code, 2, "{query}");
+        assert!(text.starts_with("error: ") && text.lines().count() == 1, "{query}: {text}");
+    }
+}
+
+#[test]
+fn a_damaged_table_is_named() {
+    let place = Workplace::with_data();
+    let bytes = place.bytes("t.parquet");
+    place.write("cut.parquet", &bytes[..bytes.len() / 2]);
+    let (code, text) = place.failure(&split("fit cut.parquet -o x.labelflow"));
+    assert_eq!(code, 2);
+    assert!(text.starts_with("error: ") && text.contains("cut.parquet"), "{text}");
+    assert!(!place.path("x.labelflow").exists());
+}
+
+#[test]
+fn decay_by_a_text_is_refused() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    let (code, text) = place.failure(&["sql", "SELECT decay_model('m.labelflow', 'half')"]);
+    assert_eq!(code, 2);
+    assert!(text.contains("decay_model: "), "{text}");
+}
+
+#[test]
+fn bad_usage_is_told_by_clap() {
+    let place = Workplace::with_data();
+    for command in ["fit t.parquet", "nothing", "fit t.parquet --threads x -o m", "merge -o x"] {
+        let (code, text) = place.failure(&split(command));
+        assert_eq!(code, 2, "{command}");
+        assert!(text.starts_with("error: "), "{command}: {text}");
+    }
+}
+
+#[test]
+fn an_old_output_stays_whole() {
+    let place = workplace();
+    place.write("keep.labelflow", "old");
+    place.write("keep.parquet", "old");
+    for command in [
+        "fit infinite.parquet -o keep.labelflow",
+        "fit null_label.parquet -o keep.labelflow",
+        "merge m.labelflow m2.labelflow -o keep.labelflow",
+        "score --model m.labelflow infinite.parquet -o keep.parquet",
+        "score --model m.labelflow narrow.parquet -o keep.parquet",
+        "import no.arff keep.parquet",
+    ] {
+        place.failure(&split(command));
+        assert_eq!(place.bytes("keep.labelflow"), b"old", "{command}");
+        assert_eq!(place.bytes("keep.parquet"), b"old", "{command}");
+    }
+    // And is replaced when the command works.
+    place.ok(&split("fit t.parquet -o keep.labelflow"));
+    assert_eq!(place.bytes("keep.labelflow"), place.bytes("m.labelflow"));
+}
+
+/// Lists are written to CSV as the program prints them, or the extension is refused before any work.
+#[test]
+fn csv_outputs_are_written_or_refused_early() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    let output = place.run(&split("score --model m.labelflow t.parquet -o s.csv"));
+    if output.status.success() {
+        assert_eq!(place.rows("SELECT count(*) FROM 's.csv'"), ["200"]);
+    } else {
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("`s.csv`"), "{text}");
+    }
+}
