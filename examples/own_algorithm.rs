@@ -8,11 +8,12 @@ use arrow::array::StructArray;
 use arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionContext;
 use labelflow::conformance::{self, Exception};
-use labelflow::data::{FeatureOptions, LabelSets, Remap, Rows, Space};
+use labelflow::data::{FeatureOptions, LabelSets, Remap, Rows, Space, Used};
 use labelflow::decide::Decision;
 use labelflow::math::logit;
 use labelflow::models::{
     Algorithm, Allowed, Capabilities, CheckedSpec, Insight, Learner, Parameter, Registry, Scorer,
+    same_kind,
 };
 use labelflow::stats::{LabelCounts, SetSizes, StateReader, StateWriter, Statistic};
 use labelflow::{Error, Result, sql};
@@ -43,13 +44,6 @@ struct Prior {
     sizes: SetSizes,
 }
 
-impl Prior {
-    fn of(other: &dyn Learner) -> Result<&Prior> {
-        let prior = other.as_any().downcast_ref();
-        prior.ok_or_else(|| Error::incompatible("the other model is not of algorithm `prior`"))
-    }
-}
-
 impl Learner for Prior {
     fn observe(&mut self, rows: &Rows, _space: &Space) -> Result<()> {
         self.labels.observe(rows);
@@ -58,14 +52,14 @@ impl Learner for Prior {
     }
 
     fn merge(&mut self, other: &dyn Learner) -> Result<()> {
-        let other = Prior::of(other)?;
+        let other: &Prior = same_kind(other)?;
         self.labels.merge(&other.labels);
         self.sizes.merge(&other.sizes);
         Ok(())
     }
 
     fn forget(&mut self, other: &dyn Learner) -> Result<()> {
-        let other = Prior::of(other)?;
+        let other: &Prior = same_kind(other)?;
         // When the second statistic refuses, the first must be as it was.
         let mut left = self.clone();
         left.labels.forget(&other.labels)?;
@@ -78,6 +72,11 @@ impl Learner for Prior {
         self.labels.decay(factor);
         self.sizes.decay(factor);
         Ok(())
+    }
+
+    fn used(&self, space: &Space) -> Used {
+        let labels = (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect();
+        Used { labels, ..Used::default() }
     }
 
     fn remap(&self, ids: &Remap) -> Box<dyn Learner> {

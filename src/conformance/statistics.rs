@@ -3,6 +3,7 @@
 use super::answers::same_models;
 use super::subject::{bytes, ensure, refused, text, trainer_bytes};
 use super::{Answers, Subject, TOLERANCE, Table};
+use crate::data::Used;
 use crate::error::ErrorKind;
 use crate::models::{Algorithm, Model, Trainer};
 use arrow::array::{Array, ArrayRef, StructArray};
@@ -20,7 +21,8 @@ pub(super) fn merge_with_empty_is_identity(subject: &Subject) -> Result<(), Stri
         ensure(after == before, || table.say("an empty trainer merged with a model is not it"))?;
 
         let empty = (subject.algorithm().start)(subject.spec()).map_err(text)?;
-        let mut learner = model.learner().remap(&model.space().sorted().1);
+        let everything = Used::all(model.space());
+        let mut learner = model.learner().remap(&model.space().sorted(&everything).1);
         learner.merge(&*empty).map_err(text)?;
         let (algorithm, spec) = (*subject.algorithm(), subject.spec().clone());
         let merged = Model::new(algorithm, spec, model.space().clone(), model.rows(), learner);

@@ -1,7 +1,7 @@
 //! Training: from Arrow arrays to a model.
 
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{Binding, FeatureOptions, FeatureSpace, LabelReader, Rows, Space};
+use crate::data::{Binding, FeatureOptions, FeatureSpace, LabelReader, Remap, Rows, Space};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
@@ -153,7 +153,7 @@ impl Trainer {
     /// Models of other specs or other columns; this trainer then stays as it was.
     pub fn merge(&mut self, model: &Model) -> Result<()> {
         self.check_spec(model)?;
-        let ids = self.space.absorb(model.space())?;
+        let ids = self.widen(model.space())?;
         if ids.is_identity() {
             self.learner.merge(model.learner())?;
         } else {
@@ -161,6 +161,26 @@ impl Trainer {
         }
         self.rows_seen += model.rows();
         Ok(())
+    }
+
+    /// Makes room for the names of `other`, within the bounds; on an error nothing changes.
+    fn widen(&mut self, other: &Space) -> Result<Remap> {
+        let mut space = self.space.clone();
+        let ids = space.absorb(other)?;
+        let (labels, features) = (space.labels.len(), space.features.len());
+        let over = |len: usize, max: Option<usize>| max.filter(|max| len > *max);
+        if let Some(max) = over(labels, self.options.max_labels) {
+            return Err(Error::limit(format!(
+                "together there are {labels} labels, more than max_labels={max} allows: raise it"
+            )));
+        }
+        if let Some(max) = over(features, self.options.max_features) {
+            return Err(Error::limit(format!(
+                "together there are {features} features, more than max_features={max} allows: raise it"
+            )));
+        }
+        self.space = space;
+        Ok(ids)
     }
 
     /// Takes away what `model` has seen.

@@ -27,6 +27,7 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
         _ => ErrorKind::Internal,
     };
     let text = error.find_root().strip_backtrace();
+    let text = text.replace("Parquet error: Parquet error: ", "Parquet error: ");
     Error::new(kind, text).with_source(error)
 }
 

@@ -195,8 +195,14 @@ impl ScalarUDFImpl for ChangeModel {
         let check =
             |t: &DataType| model_argument::check_type(self.name(), t).map_err(to_datafusion);
         types.first().map_or(Ok(()), check)?;
-        if self.change == Change::Subtract {
-            types.get(1).map_or(Ok(()), check)?;
+        match (self.change, types.get(1)) {
+            (Change::Subtract, Some(part)) => check(part)?,
+            (Change::Decay, Some(factor)) if !factor.is_numeric() && !factor.is_null() => {
+                return Err(to_datafusion(Error::usage(format!(
+                    "decay_model: the factor is a number from 0 to 1, not {factor}"
+                ))));
+            }
+            _ => {}
         }
         Ok(DataType::BinaryView)
     }

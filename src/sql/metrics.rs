@@ -245,7 +245,9 @@ impl Accumulator for MetricState {
             Some(n) => Some(n as usize),
             None => None,
         };
-        Ok(ScalarValue::Float64(self.metrics.value(metric, count)))
+        // In name order, so that sums over labels do not depend on who came first.
+        let (_, ids) = self.labels.sorted();
+        Ok(ScalarValue::Float64(self.metrics.remap(&ids).value(metric, count)))
     }
 
     fn size(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Files as tables: whatever DataFusion reads, and ARFF.
 
-use super::error::to_datafusion;
+use super::error::{from_datafusion, to_datafusion};
 use crate::error::{Error, Result};
 use crate::formats::{ArffReader, LabelSource};
 use async_trait::async_trait;
@@ -49,7 +49,8 @@ impl UrlTableFactory for FileTables {
                 "file `{url}` does not exist: check the path"
             ))));
         }
-        let table = self.listing.try_new(url).await?;
+        let named = |e| to_datafusion(from_datafusion(e).context(format!("`{url}`")));
+        let table = self.listing.try_new(url).await.map_err(named)?;
         if table.is_none() && is_file {
             return Err(to_datafusion(Error::usage(format!(
                 "`{url}` cannot be read: name a file, directory or pattern of .parquet, .csv, \

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::math::content_hash;
+use arrow::ipc::MetadataVersion;
 use arrow::ipc::reader::FileReader;
-use arrow::ipc::writer::FileWriter;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow::record_batch::RecordBatch;
 use std::io::Cursor;
 use std::ops::Range;
@@ -19,7 +20,9 @@ const TAIL: usize = 10;
 
 /// `batch` as an IPC file whose footer holds the digest of all its bytes (its own place zeroed).
 pub(super) fn seal(batch: &RecordBatch) -> Result<Vec<u8>> {
-    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema())?;
+    // Many small buffers: aligned to 8 bytes they take a third of what 64 would.
+    let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5)?;
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
     writer.write_metadata(KEY, format!("{PREFIX}{}", "0".repeat(DIGITS)));
     writer.write(batch)?;
     let mut bytes = writer.into_inner()?;

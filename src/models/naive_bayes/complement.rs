@@ -71,7 +71,8 @@ impl GroupInput {
         };
         for &(g, f, ref cell) in &input.seen {
             if space.sparse_kind(f) == crate::data::FeatureKind::Count {
-                input.count_totals[g as usize] += cell.count;
+                let total = &mut input.count_totals[g as usize];
+                *total = (*total + cell.count).min(f64::MAX);
             }
         }
         for &(g, v, n) in &input.values {
