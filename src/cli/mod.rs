@@ -95,8 +95,12 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
 
 /// Runs `work` on a runtime with `threads` threads (0 is one per core).
 fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if threads > 0 {
+    // A runtime with one worker would work on that and on the calling thread: two.
+    let mut builder = match threads {
+        1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    if threads > 1 {
         builder.worker_threads(threads);
     }
     let runtime =

@@ -13,7 +13,7 @@
 /// sets.push([2, 0, 2]);
 /// sets.push([]);
 /// assert_eq!(sets.row(0), [0, 2]);
-/// assert_eq!(sets.row(1), []);
+/// assert!(sets.row(1).is_empty());
 /// assert_eq!(sets.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -124,10 +124,9 @@ impl Rows {
         self.open_present.get(at).copied().unwrap_or(true)
     }
 
-    /// Forgets all rows and keeps the memory.
+    /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.
     pub fn clear(&mut self) {
         self.len = 0;
-        self.dense.clear();
         self.dense_width = 0;
         self.dense_missing = false;
         self.sparse.clear();

@@ -320,18 +320,15 @@ fn read_vector<'a>(
 /// Columns to rows, a block of rows at a time.
 fn transpose(dense: &[(u32, Float64Array, &str)], rows: &mut Rows) -> Result<()> {
     let width = rows.dense_width;
-    rows.dense.clear();
-    rows.dense.resize(rows.len * width, f64::NAN);
-    for (id, values, name) in dense {
-        if values.values().iter().fold(false, |bad, v| bad | v.is_infinite())
-            && values.iter().flatten().any(f64::is_infinite)
-        {
+    for (_, values, name) in dense {
+        let finite = values.values().iter().fold(true, |all, v| all & v.is_finite());
+        if !finite && values.iter().flatten().any(f64::is_infinite) {
             return Err(infinite(name));
         }
-        let nan = values.values().iter().fold(false, |nan, v| nan | v.is_nan());
-        rows.dense_missing |= nan || values.null_count() > 0;
-        debug_assert!((*id as usize) < width);
+        rows.dense_missing |= !finite || values.null_count() > 0;
     }
+    // Every dense feature is bound, so every number is written: old ones need no clearing.
+    rows.dense.resize(rows.len * width, f64::NAN);
     for (block, out) in rows.dense.chunks_mut((BLOCK * width).max(1)).enumerate() {
         let start = block * BLOCK;
         let len = out.len() / width;
