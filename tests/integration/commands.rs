@@ -223,3 +223,23 @@ fn a_failing_command_is_reported() {
     let message = run(&place, &bad).unwrap_err();
     assert!(message.starts_with("line 7: labelflow inspect no.labelflow\nerror: "), "{message}");
 }
+
+#[test]
+fn the_table_of_algorithms_is_that_of_the_registry() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = std::fs::read_to_string(readme).unwrap();
+    let start = text.find("<!-- algorithms -->\n").unwrap() + "<!-- algorithms -->\n".len();
+    let end = text.find("<!-- /algorithms -->").unwrap();
+    let yes = |can: bool| if can { "yes" } else { "no" };
+    let mut table = String::from(
+        "| name | summary | merges | forgets | decays | reference |\n|---|---|---|---|---|---|\n",
+    );
+    for a in labelflow::models::Registry::default().algorithms() {
+        let (forgets, decays) = (yes(a.capabilities.forgets), yes(a.capabilities.decays));
+        table += &format!(
+            "| `{}` | {} | yes | {forgets} | {decays} | {} |\n",
+            a.name, a.summary, a.reference
+        );
+    }
+    assert_eq!(&text[start..end], table);
+}
