@@ -8,7 +8,15 @@ use arrow::array::Array;
 use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How many row buffers a model keeps: as many as threads are likely to score with it.
+const MAX_BUFFERS: usize = 8;
+
+/// The content of a mutex; a panic elsewhere leaves caches as good as they were.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A trained model: an immutable value in name order.
 ///
@@ -23,6 +31,8 @@ pub struct Model {
     scorer: OnceLock<Arc<dyn Scorer>>,
     /// The binding of the last batch type, since batches of one query have one type.
     binding: Mutex<Option<Arc<Binding>>>,
+    /// Buffers of batches that were scored, to be used again.
+    buffers: Mutex<Vec<Rows>>,
 }
 
 impl Model {
@@ -34,8 +44,8 @@ impl Model {
         rows: u64,
         learner: Box<dyn Learner>,
     ) -> Self {
-        let (scorer, binding) = (OnceLock::new(), Mutex::new(None));
-        Model { algorithm, spec, space, rows, learner, scorer, binding }
+        let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
+        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers }
     }
 
     /// The algorithm that learned it.
@@ -90,13 +100,22 @@ impl Model {
     ///
     /// A feature of the model that is missing is named.
     pub fn read(&self, features: &ArrayRef) -> Result<Rows> {
-        let mut rows = Rows::default();
+        let mut rows = lock(&self.buffers).pop().unwrap_or_default();
+        rows.clear();
         self.binding(features.data_type())?.read(features, &self.space.features, &mut rows)?;
         Ok(rows)
     }
 
+    /// Takes the buffers of rows that are no longer needed.
+    fn recycle(&self, rows: Rows) {
+        let mut buffers = lock(&self.buffers);
+        if buffers.len() < MAX_BUFFERS {
+            buffers.push(rows);
+        }
+    }
+
     fn binding(&self, data_type: &DataType) -> Result<Arc<Binding>> {
-        let mut slot = self.binding.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock(&self.binding);
         if let Some(binding) = slot.as_ref().filter(|b| b.data_type() == data_type) {
             return Ok(Arc::clone(binding));
         }
@@ -118,7 +137,9 @@ impl Model {
     /// The label set of every row: a list of label names in name order.
     pub fn predict(&self, features: &ArrayRef) -> Result<ListArray> {
         let mut sets = LabelSets::default();
-        self.scorer()?.predict(&self.read(features)?, &mut sets)?;
+        let rows = self.read(features)?;
+        self.scorer()?.predict(&rows, &mut sets)?;
+        self.recycle(rows);
         Ok(self.name_lists(sets.iter()))
     }
 

@@ -9,6 +9,7 @@ use crate::math::FixedState;
 use crate::stats::{FeatureStats, Moment};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The share of the variance over all rows below which no group's variance may fall.
 const FLOOR: f64 = 1e-6;
@@ -88,23 +89,22 @@ impl Likelihood {
         self.groups
     }
 
-    /// Writes the log-likelihood of every row under every group into `out`, row by row.
-    pub(super) fn write(&self, rows: &Rows, out: &mut Vec<f64>) {
+    /// Writes the log-likelihood of some rows under every group into `out`, row by row.
+    pub(super) fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
         out.clear();
         if self.groups == 0 {
             return;
         }
-        out.reserve(rows.len * self.groups);
-        for _ in 0..rows.len {
+        for _ in range.clone() {
             out.extend_from_slice(&self.constant);
         }
         if let Some(dense) = &self.dense {
-            dense.add(rows, self.groups, out);
+            dense.add(rows, range.clone(), self.groups, out);
         }
         if rows.sparse.entries() == 0 && rows.category_width == 0 && rows.open_present.is_empty() {
             return;
         }
-        for (r, out) in out.chunks_exact_mut(self.groups).enumerate() {
+        for (r, out) in range.zip(out.chunks_exact_mut(self.groups)) {
             for open in (0..rows.open_width as u32).filter(|&o| !rows.has_open(r, o)) {
                 self.sparse.remove_open(open, out);
             }
@@ -157,12 +157,12 @@ impl Dense {
     }
 
     /// Adds `z W_1 + z^2 W_2` to `out`; a missing value takes its constant back.
-    fn add(&self, rows: &Rows, groups: usize, out: &mut [f64]) {
+    fn add(&self, rows: &Rows, range: Range<usize>, groups: usize, out: &mut [f64]) {
         let width = self.centre.len();
-        let mut z = vec![0.0; BLOCK.min(rows.len) * 2 * width];
+        let mut z = vec![0.0; BLOCK.min(range.len()) * 2 * width];
         for (block, out) in out.chunks_mut(BLOCK * groups).enumerate() {
             let len = out.len() / groups;
-            let values = &rows.dense[block * BLOCK * width..][..len * width];
+            let values = &rows.dense[(range.start + block * BLOCK) * width..][..len * width];
             for (x, z) in values.chunks_exact(width).zip(z.chunks_exact_mut(2 * width)) {
                 let (linear, square) = z.split_at_mut(width);
                 let scales = self.centre.iter().zip(&self.inverse_sd);

@@ -12,6 +12,8 @@ use crate::decide::Decision;
 use crate::error::{Error, Result};
 use crate::math::{log_sum_exp, top_k};
 use crate::stats::FeatureStats;
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The fitted cascade.
@@ -88,20 +90,23 @@ impl Cascade {
         })
     }
 
-    /// ln P(y) + ln p(x | y) for every row and label.
-    fn label_scores(&self, rows: &Rows) -> Vec<f64> {
-        let mut scores = Vec::new();
-        self.of_labels.write(rows, &mut scores);
+    /// ln P(y) + ln p(x | y) for some rows and every label.
+    fn label_scores(&self, rows: &Rows, range: Range<usize>, scores: &mut Vec<f64>) {
+        self.of_labels.write(rows, range, scores);
         for row in scores.chunks_exact_mut(self.labels.max(1)) {
             row.iter_mut().zip(&self.label_prior_ln).for_each(|(s, p)| *s += p);
         }
-        scores
     }
 
-    /// ln P(m | x) up to a constant for every row and size that may be predicted.
-    fn size_scores(&self, rows: &Rows, label_scores: &[f64]) -> Vec<f64> {
-        let mut scores = Vec::new();
-        self.of_sizes.write(rows, &mut scores);
+    /// ln P(m | x) up to a constant for some rows and every size that may be predicted.
+    fn size_scores(
+        &self,
+        rows: &Rows,
+        range: Range<usize>,
+        label_scores: &[f64],
+        scores: &mut Vec<f64>,
+    ) {
+        self.of_sizes.write(rows, range, scores);
         let width = self.of_sizes.groups().max(1);
         for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
             match self.params.size {
@@ -112,46 +117,66 @@ impl Cascade {
                 _ => self.size.by_features(scores),
             }
         }
-        scores
     }
 
-    /// The size of the set of every row.
-    fn sizes(&self, rows: &Rows, label_scores: &[f64]) -> Result<Vec<u32>> {
+    /// The sizes that are known without looking at features; `None` when they are predicted.
+    fn known_sizes<'a>(&self, rows: &'a Rows) -> Result<Option<Cow<'a, [u32]>>> {
         match &self.params.size {
-            Size::Fixed(size) => Ok(vec![*size; rows.len]),
-            Size::Given(column) => {
-                if rows.given_size.len() == rows.len {
-                    return Ok(rows.given_size.clone());
+            Size::Fixed(size) => Ok(Some(vec![*size; rows.len].into())),
+            Size::Given(_) if rows.given_size.len() == rows.len => {
+                Ok(Some(rows.given_size.as_slice().into()))
+            }
+            Size::Given(column) => Err(Error::data(match column {
+                Some(name) => {
+                    format!("column `{name}`, which gives the size of the set, is missing")
                 }
-                Err(Error::data(match column {
-                    Some(name) => {
-                        format!("column `{name}`, which gives the size of the set, is missing")
-                    }
-                    None => "size=given needs a column: write size=given(column)".to_string(),
-                }))
-            }
-            Size::Predicted | Size::Labels => {
-                let scores = self.size_scores(rows, label_scores);
-                let width = self.of_sizes.groups().max(1);
-                let mut sizes: Vec<u32> =
-                    scores.chunks_exact(width).map(|row| self.size.choose(row)).collect();
-                sizes.resize(rows.len, 0);
-                Ok(sizes)
-            }
+                None => "size=given needs a column: write size=given(column)".to_string(),
+            })),
+            Size::Predicted | Size::Labels => Ok(None),
         }
     }
+
+    /// The cascade of the paper for every row.
+    fn cascade(&self, rows: &Rows, out: &mut LabelSets) -> Result<()> {
+        let known = self.known_sizes(rows)?;
+        let width = self.of_sizes.groups().max(1);
+        let (mut labels, mut sizes, mut picked) = (Vec::new(), Vec::new(), Vec::new());
+        for range in blocks(rows.len) {
+            self.label_scores(rows, range.clone(), &mut labels);
+            if known.is_none() {
+                self.size_scores(rows, range.clone(), &labels, &mut sizes);
+            }
+            for (i, row) in range.enumerate() {
+                let size = match &known {
+                    Some(known) => known[row],
+                    None => self.size.choose(sizes.get(i * width..(i + 1) * width).unwrap_or(&[])),
+                };
+                let scores = &mut labels[i * self.labels..(i + 1) * self.labels];
+                self.evidence.greedy(scores, size, &mut picked);
+                out.push(picked.iter().copied());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows that are scored at a time: their scores stay in the cache.
+const BLOCK: usize = 1024;
+
+fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(rows))
 }
 
 impl Scorer for Cascade {
     fn score(&self, rows: &Rows, out: &mut Vec<f64>) -> Result<()> {
-        self.of_labels.write(rows, out);
-        let mut outside = Vec::new();
-        self.outside_labels().write(rows, &mut outside);
-        for (row, outside) in
-            out.chunks_exact_mut(self.labels.max(1)).zip(outside.chunks_exact(self.labels.max(1)))
-        {
-            let others = outside.iter().zip(&self.prior_log_odds);
-            row.iter_mut().zip(others).for_each(|(s, (o, p))| *s += p - o);
+        out.clear();
+        out.reserve(rows.len * self.labels);
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        for range in blocks(rows.len) {
+            self.of_labels.write(rows, range.clone(), &mut inside);
+            self.outside_labels().write(rows, range, &mut outside);
+            let pairs = inside.iter().zip(&outside).zip(self.prior_log_odds.iter().cycle());
+            out.extend(pairs.map(|((i, o), p)| i - o + p));
         }
         Ok(())
     }
@@ -164,17 +189,7 @@ impl Scorer for Cascade {
                 }
                 return Ok(());
             }
-            Rule::Cascade => {
-                let mut scores = self.label_scores(rows);
-                let sizes = self.sizes(rows, &scores)?;
-                let mut picked = Vec::new();
-                for (row, &size) in sizes.iter().enumerate() {
-                    let scores = &mut scores[row * self.labels..(row + 1) * self.labels];
-                    self.evidence.greedy(scores, size, &mut picked);
-                    out.push(picked.iter().copied());
-                }
-                return Ok(());
-            }
+            Rule::Cascade => return self.cascade(rows, out),
             Rule::Threshold(p) => Decision::Threshold(p),
             Rule::Top(k) => Decision::Top(k),
         };
@@ -185,31 +200,29 @@ impl Scorer for Cascade {
     }
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        let label_scores = self.label_scores(rows);
-        let size_scores = self.size_scores(rows, &label_scores);
+        let known = self.known_sizes(rows)?;
         let width = self.of_sizes.groups();
-        let fixed = match self.params.size {
-            Size::Predicted | Size::Labels => None,
-            _ => Some(self.sizes(rows, &label_scores)?),
-        };
-        let mut order = Vec::new();
-        (0..rows.len)
-            .map(|row| {
-                let sizes: Vec<(u32, f64)> = match &fixed {
-                    Some(sizes) => vec![(sizes[row], 0.0)],
+        let (mut labels, mut sizes, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ranked = Vec::with_capacity(rows.len);
+        for range in blocks(rows.len) {
+            self.label_scores(rows, range.clone(), &mut labels);
+            self.size_scores(rows, range.clone(), &labels, &mut sizes);
+            for (i, row) in range.enumerate() {
+                let candidates: Vec<(u32, f64)> = match &known {
+                    Some(known) => vec![(known[row], 0.0)],
                     None => {
-                        let scores = &size_scores[row * width..(row + 1) * width];
+                        let scores = &sizes[i * width..(i + 1) * width];
                         let total = log_sum_exp(scores);
                         top_k(scores, most, &mut order);
-                        order
-                            .iter()
-                            .map(|&i| (self.size.sizes[i as usize], scores[i as usize] - total))
-                            .collect()
+                        let candidate =
+                            |&at: &u32| (self.size.sizes[at as usize], scores[at as usize] - total);
+                        order.iter().map(candidate).collect()
                     }
                 };
-                let scores = &label_scores[row * self.labels..(row + 1) * self.labels];
-                Ok(self.evidence.beam(scores, &sizes, most))
-            })
-            .collect()
+                let scores = &labels[i * self.labels..(i + 1) * self.labels];
+                ranked.push(self.evidence.beam(scores, &candidates, most));
+            }
+        }
+        Ok(ranked)
     }
 }
