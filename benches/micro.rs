@@ -1,5 +1,8 @@
 //! Statistics and scoring on rows in memory.
 
+// A benchmark that cannot be set up has to stop.
+#![allow(clippy::expect_used)]
+
 use arrow::array::ArrayRef;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use labelflow::data::generate::{Generator, GeneratorOptions};
