@@ -157,30 +157,28 @@ fn seen_cells(stats: &FeatureStats) -> Vec<(u32, u32, SeenCell)> {
 /// The moments of the non-zero values outside a group. Their own variance may vanish: what counts is
 /// that of all values, zeros included.
 fn non_zeros_outside(all: &Moment, group: &Moment) -> Moment {
-    let mut outside = *all;
-    if outside.subtract(group).is_ok() {
-        return outside;
-    }
-    let n = (all.n - group.n).max(0.0);
-    if n == 0.0 {
-        return Moment::default();
-    }
-    let mean = all.mean - (group.mean - all.mean) * (group.n / n);
-    let between = (group.mean - mean) * (group.mean - mean) * (n * group.n / all.n);
-    Moment { n, mean, m2: (all.m2 - group.m2 - between).max(0.0) }
+    outside(all, group, |n, mean| {
+        let between = (group.mean - mean) * (group.mean - mean) * (n * group.n / all.n);
+        (all.m2 - group.m2 - between).max(0.0)
+    })
 }
 
 /// The moments of the rows outside a group. Where subtracting would lose the variance, that of all
 /// rows stands in.
 fn moment_outside(all: &Moment, group: &Moment) -> Moment {
-    let mut outside = *all;
-    if outside.subtract(group).is_ok() {
-        return outside;
+    outside(all, group, |n, _| all.variance().unwrap_or(0.0) * (n - 1.0).max(0.0))
+}
+
+/// `all` less `group`; where that is refused, with the sum of squares `m2(weight, mean)`.
+fn outside(all: &Moment, group: &Moment, m2: impl Fn(f64, f64) -> f64) -> Moment {
+    let mut left = *all;
+    if left.subtract(group).is_ok() {
+        return left;
     }
     let n = (all.n - group.n).max(0.0);
     if n == 0.0 {
         return Moment::default();
     }
     let mean = all.mean - (group.mean - all.mean) * (group.n / n);
-    Moment { n, mean, m2: all.variance().unwrap_or(0.0) * (n - 1.0).max(0.0) }
+    Moment { n, mean, m2: m2(n, mean) }
 }
