@@ -49,7 +49,8 @@ pub(super) fn insight(state: &NaiveBayes, space: &Space, most: usize) -> Insight
     let mut pairs: Vec<(u32, u32, f64)> = state.pairs.entries().collect();
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     pairs.truncate(most);
-    Insight { label_counts: ids.iter().map(|&y| state.labels.get(y)).collect(), telling, pairs }
+    let label_counts = ids.iter().map(|&y| state.labels.get(y)).collect();
+    Insight { label_counts, telling, pairs, notes: Vec::new() }
 }
 
 /// The distance of two means in units of their standard deviations.
