@@ -32,7 +32,7 @@ pub use algorithm::{
 pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;
-pub use params::{Allowed, CheckedSpec, Parameter};
+pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
 pub use trainer::{Trainer, holds_features, root, split_columns};
