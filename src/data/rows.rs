@@ -103,6 +103,8 @@ pub struct Rows {
     pub category_width: usize,
     /// The label sets, one per row when learning, none when scoring.
     pub labels: LabelSets,
+    /// How much each row counts, more than zero; empty when all count one.
+    pub weights: Vec<f64>,
     /// The sizes to predict when they are given; empty otherwise.
     pub given_size: Vec<u32>,
 }
@@ -124,6 +126,11 @@ impl Rows {
         self.open_present.get(at).copied().unwrap_or(true)
     }
 
+    /// How much row `row` counts: a row of weight 3 is the same row three times.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
     /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.
     pub fn clear(&mut self) {
         self.len = 0;
@@ -135,6 +142,7 @@ impl Rows {
         self.categories.clear();
         self.category_width = 0;
         self.labels.clear();
+        self.weights.clear();
         self.given_size.clear();
     }
 }
