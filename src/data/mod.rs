@@ -12,6 +12,7 @@ mod label_sets;
 mod labels;
 mod rows;
 mod space;
+mod translate;
 mod vocabulary;
 
 pub use binding::Binding;
@@ -21,4 +22,5 @@ pub use label_sets::LabelSets;
 pub use labels::{LABELS_METADATA_KEY, LabelReader};
 pub use rows::{Csr, MISSING_CATEGORY, Rows};
 pub use space::{DROPPED, Remap, Space, Used};
+pub use translate::Translator;
 pub use vocabulary::Vocabulary;
