@@ -1,7 +1,9 @@
 //! Training: from Arrow arrays to a model.
 
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{Binding, FeatureOptions, FeatureSpace, LabelReader, Remap, Rows, Space};
+use crate::data::{
+    Binding, FeatureOptions, FeatureSpace, LabelReader, Remap, Rows, Space, plain_type,
+};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
@@ -279,7 +281,7 @@ pub fn root(batch: &RecordBatch) -> ArrayRef {
 /// Whether one column of this type is all features of a row rather than one of them.
 pub fn holds_features(data_type: &DataType) -> bool {
     matches!(
-        data_type,
+        plain_type(data_type),
         DataType::Struct(_)
             | DataType::Map(..)
             | DataType::List(_)
