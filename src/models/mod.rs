@@ -19,9 +19,11 @@
 //! of a model asks its learner for a [`Scorer`]: the parameters, laid out for speed.
 
 mod algorithm;
+mod grouped;
 mod model;
 mod naive_bayes;
 mod params;
+mod reader;
 mod registry;
 mod spec;
 mod trainer;
@@ -29,6 +31,7 @@ mod trainer;
 pub use algorithm::{
     Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, closed, same_kind,
 };
+pub use grouped::GroupedTrainer;
 pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;
@@ -36,3 +39,6 @@ pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
 pub use trainer::{Trainer, holds_features, root, split_columns};
+
+#[cfg(test)]
+mod tests;
