@@ -20,6 +20,7 @@
 
 mod algorithm;
 mod grouped;
+mod likelihood;
 mod model;
 mod naive_bayes;
 mod params;

@@ -39,14 +39,11 @@
 
 mod cascade;
 mod codec;
-mod complement;
 mod fit;
 mod insight;
-mod likelihood;
 mod params;
 mod predict;
 mod size;
-mod sparse_weights;
 #[cfg(test)]
 mod tests;
 
