@@ -16,6 +16,17 @@ const VARIANTS: &[&str] = &[
     "naibx(size=labels)",
     "naibx(decide=threshold(0.5))",
     "naibx(decide=top(2), smoothing=0.1)",
+    "br(keep=all)",
+    "br(base=svm)",
+    "br(base=logistic(lambda=grid(1, 0.1)), prepare=standard)",
+    "br(base=naive_bayes)",
+    "br(prepare=tfidf, threshold=tuned(macro_f1))",
+    "cc(order=frequency, base=svm(calibrate=none))",
+    "cc(base=naive_bayes(event=bernoulli))",
+    "ecc(chains=3, keep=all, vote=set)",
+    "ecc(chains=3, base=naive_bayes)",
+    "pcc(decide=marginal, keep=all)",
+    "pcc(base=naive_bayes)",
 ];
 
 /// Checks that a spec cannot pass by definition. An entry whose check passes fails the test.
