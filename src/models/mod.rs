@@ -26,7 +26,9 @@ mod registry;
 mod spec;
 mod trainer;
 
-pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, same_kind};
+pub use algorithm::{
+    Algorithm, Capabilities, Insight, Learner, Peer, RankedSet, Scorer, same_kind,
+};
 pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;
