@@ -19,6 +19,8 @@
 //! of a model asks its learner for a [`Scorer`]: the parameters, laid out for speed.
 
 mod algorithm;
+mod keep;
+mod lazy;
 mod model;
 mod naive_bayes;
 mod params;
