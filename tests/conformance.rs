@@ -16,6 +16,13 @@ const VARIANTS: &[&str] = &[
     "naibx(size=labels)",
     "naibx(decide=threshold(0.5))",
     "naibx(decide=top(2), smoothing=0.1)",
+    "brknn(k=1)",
+    "brknn(k=3, distance=cosine, scale=none)",
+    "brknn_a(k=5, weight=distance)",
+    "brknn_b(distance=manhattan, scale=standard)",
+    "lpknn(k=7, keep=sample(1000))",
+    "mlknn(k=4, weight=distance, smoothing=0.5)",
+    "mlknn(k=1000, distance=manhattan)",
 ];
 
 /// Checks that a spec cannot pass by definition. An entry whose check passes fails the test.
