@@ -123,6 +123,8 @@ pub struct Rows {
     pub category_width: usize,
     /// The label sets, one per row when learning, none when scoring.
     pub labels: LabelSets,
+    /// How much each row counts, more than zero; empty when all count one.
+    pub weights: Vec<f64>,
     /// The sizes to predict when they are given; empty otherwise.
     pub given_size: Vec<u32>,
 }
@@ -147,7 +149,7 @@ impl Rows {
     /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`.
     ///
     /// Equal numbers get equal bits (one zero, one `NaN`), and entries that are zero are left out:
-    /// rows that mean the same are the same. Given sizes are not taken over.
+    /// rows that mean the same are the same. Weights and given sizes are not taken over.
     pub fn push_row(&mut self, from: &Rows, row: usize, ids: Option<&Remap>) {
         if self.len == 0 {
             self.dense_width = from.dense_width;
@@ -199,6 +201,11 @@ impl Rows {
             + self.labels.heap_size()
     }
 
+    /// How much row `row` counts: a row of weight 3 is the same row three times.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
     /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.
     pub fn clear(&mut self) {
         self.len = 0;
@@ -210,6 +217,7 @@ impl Rows {
         self.categories.clear();
         self.category_width = 0;
         self.labels.clear();
+        self.weights.clear();
         self.given_size.clear();
     }
 }
