@@ -91,6 +91,26 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// The parameters for scoring, derived from what was seen.
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>>;
 
+    /// Whether it matters which rows came last: such learners learn from a stream only, since only
+    /// a stream has an order.
+    fn needs_order(&self) -> bool {
+        false
+    }
+
+    /// What decides, besides the rows, what is learned: learners of equal kinds know the same after
+    /// the same rows, whatever their algorithm and the rest of their parameters. `None` when no
+    /// other learner is like this one.
+    fn state_kind(&self) -> Option<String> {
+        None
+    }
+
+    /// For each of `peers`, which are of the same kind and have seen nothing: a learner with its
+    /// parameters and the knowledge of this one, and its fitted parameters. Their common work is
+    /// done once, here and when they score the same rows.
+    fn fit_peers(&self, _peers: &[Box<dyn Learner>], _space: &Space) -> Result<Vec<Peer>> {
+        Err(Error::internal("this algorithm does not share what it learns"))
+    }
+
     /// What people want to know about the model.
     fn insight(&self, space: &Space, most: usize) -> Insight;
 
@@ -100,6 +120,9 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// This learner as its own type, for merging.
     fn as_any(&self) -> &dyn Any;
 }
+
+/// A learner that shares the knowledge of another, and its fitted parameters.
+pub type Peer = (Box<dyn Learner>, Box<dyn Scorer>);
 
 /// Fitted parameters: features in, scores and label sets out. Pure: `&self` and the row decide.
 pub trait Scorer: Send + Sync + fmt::Debug {
@@ -114,6 +137,12 @@ pub trait Scorer: Send + Sync + fmt::Debug {
     /// The most probable label sets of every row, best first, at most `most` of them.
     fn rank_sets(&self, _rows: &Rows, _most: usize) -> Result<Vec<Vec<RankedSet>>> {
         Err(Error::unsupported("this algorithm does not rank label sets"))
+    }
+
+    /// What a user should know about these parameters, such as a bound that was not reached; one
+    /// sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -136,9 +165,6 @@ pub struct Insight {
     pub telling: Vec<Vec<(String, f64)>>,
     /// Label pairs that occur together, most frequent first, with the weight of their rows.
     pub pairs: Vec<(u32, u32, f64)>,
-    /// What else people should know, a sentence each: a limit that was reached, a label that could
-    /// not be learned.
-    pub notes: Vec<String>,
 }
 
 /// The error of a closed learner that is to observe, merge or forget.

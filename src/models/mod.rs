@@ -22,6 +22,8 @@ mod algorithm;
 mod base;
 mod chains;
 mod grouped;
+mod keep;
+mod lazy;
 mod likelihood;
 mod model;
 mod naive_bayes;
@@ -32,7 +34,7 @@ mod spec;
 mod trainer;
 
 pub use algorithm::{
-    Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, closed, same_kind,
+    Algorithm, Capabilities, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
 pub use grouped::GroupedTrainer;
 pub use model::Model;

@@ -60,8 +60,26 @@ impl Trainer {
         Trainer::start(algorithm, spec)
     }
 
-    /// A trainer of a checked spec.
+    /// A trainer of a checked spec, for rows in any order.
+    ///
+    /// # Errors
+    ///
+    /// A spec to which the order of rows matters: see [`Trainer::start_in_order`].
     pub fn start(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
+        let trainer = Trainer::start_in_order(algorithm, spec)?;
+        if trainer.learner.needs_order() {
+            return Err(Error::usage(format!(
+                "`{}` depends on the order of rows, which only a stream has: learn from a stream, \
+                 or keep rows without regard to their order, such as keep=sample(n)",
+                trainer.spec
+            )));
+        }
+        Ok(trainer)
+    }
+
+    /// A trainer of a checked spec, for a stream: rows are observed in their order, by this trainer
+    /// alone.
+    pub fn start_in_order(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
         let learner = (algorithm.start)(&spec)?;
         Trainer::with_learner(algorithm, spec, Space::default(), 0, learner)
     }

@@ -99,7 +99,7 @@ mod tests {
     fn separable_and_equal_margins_stay_finite() {
         let separable: Vec<_> = (0..20).map(|i| (f64::from(i) - 9.5, i >= 10, 1.0)).collect();
         let found = Sigmoid::fit(&separable);
-        assert!(found.slope > 0.5 && found.slope.is_finite(), "{found:?}");
+        assert!(found.slope > 0.3 && found.slope < 1.0, "{found:?}");
         let equal = [(1.0, true, 1.0), (1.0, false, 3.0)];
         let found = Sigmoid::fit(&equal);
         let p = sigmoid(found.slope + found.offset);

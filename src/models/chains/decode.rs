@@ -39,6 +39,13 @@ impl Chain {
         }
     }
 
+    /// What the labels `on` add to the log-odds of `y`.
+    fn shift_of(&self, on: &[u32], y: u32) -> f64 {
+        let labels = self.order.len();
+        let of = |j: &u32| self.shift.get(*j as usize * labels + y as usize).copied();
+        on.iter().filter_map(of).sum()
+    }
+
     /// Decides label by label; `log_odds` become those given the labels decided before.
     pub(super) fn greedy(&self, log_odds: &mut [f64]) {
         for &y in &self.order {
@@ -104,18 +111,19 @@ impl Chain {
         mut marginals: Option<&mut [f64]>,
         mut visit: impl FnMut(&Beginning),
     ) {
-        let first = Beginning { ln: 0.0, on: Vec::new(), log_odds: log_odds.to_vec() };
-        let mut kept = vec![first];
+        let mut kept = vec![Beginning { ln: 0.0, on: Vec::new() }];
         for &y in &self.order {
+            // Few labels are on, so their shifts are added when asked for.
+            let given = |h: &Beginning| log_odds[y as usize] + self.shift_of(&h.on, y);
             let total = kept.iter().fold(f64::NEG_INFINITY, |s, h| log_add_exp(s, h.ln));
             if let Some(out) = marginals.as_deref_mut() {
-                let part = |h: &Beginning| (h.ln - total).exp() * sigmoid(h.log_odds[y as usize]);
+                let part = |h: &Beginning| (h.ln - total).exp() * sigmoid(given(h));
                 out[y as usize] = kept.iter().map(part).sum();
             }
             // (log-probability, beginning, whether y is on), the more probable first.
             let mut next: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * kept.len());
             for (i, h) in kept.iter().enumerate() {
-                let z = h.log_odds[y as usize];
+                let z = given(h);
                 next.push((h.ln + ln_sigmoid(z), i, true));
                 next.push((h.ln + ln_sigmoid(-z), i, false));
             }
@@ -124,10 +132,9 @@ impl Chain {
             kept = next
                 .into_iter()
                 .map(|(ln, i, on)| {
-                    let mut h = Beginning { ln, ..kept[i].clone() };
+                    let mut h = Beginning { ln, on: kept[i].on.clone() };
                     if on {
                         h.on.push(y);
-                        self.turn_on(y, &mut h.log_odds);
                     }
                     h
                 })
@@ -137,12 +144,11 @@ impl Chain {
     }
 }
 
-/// The labels decided so far, and the log-odds of the others given them.
+/// The labels that are on so far, and the probability of having decided so.
 #[derive(Debug, Clone)]
 struct Beginning {
     ln: f64,
     on: Vec<u32>,
-    log_odds: Vec<f64>,
 }
 
 /// Depth-first search that leaves out what cannot be among the best: probabilities only fall.

@@ -1,7 +1,9 @@
 //! What binary relevance and chains learn from rows.
 
 use super::super::algorithm::{closed, same_kind};
-use super::super::base::{Base, LinearScores, Purpose, Sample, Task, bag_weight, held_out};
+use super::super::base::{
+    Base, LinearScores, LogOdds, Purpose, Sample, Task, bag_weight, held_out,
+};
 use super::super::{Insight, Learner, Scorer};
 use super::codec;
 use super::params::{Method, Params, Threshold, parents};
@@ -50,29 +52,6 @@ impl RowChains {
             None => Fitting { params: &self.params, space, labels: &self.labels }
                 .fit(&self.rows.table()),
         }
-    }
-
-    /// Sentences about tasks that did not converge.
-    fn notes(&self, space: &Space) -> Vec<String> {
-        let Some(fitted) = &self.fitted else { return Vec::new() };
-        let reports = fitted.scores.reports();
-        let labels = space.labels.len().max(1);
-        let unfinished: Vec<usize> = (0..reports.len()).filter(|&t| !reports[t].reached).collect();
-        let Some(&worst) = unfinished
-            .iter()
-            .max_by(|&&a, &&b| reports[a].gradient.total_cmp(&reports[b].gradient))
-        else {
-            return Vec::new();
-        };
-        vec![format!(
-            "{} of {} classifiers stopped at their limit before they converged, farthest that of \
-             label `{}` after {} steps (gradient {:.1e} of that at zero): raise max_steps, or lambda",
-            unfinished.len(),
-            reports.len(),
-            space.labels.name((worst % labels) as u32),
-            reports[worst].steps,
-            reports[worst].gradient
-        )]
     }
 }
 
@@ -166,8 +145,26 @@ impl Fitting<'_> {
 
 fn scorer(params: &Params, space: &Space, fitted: Fitted) -> ChainScorer {
     let Fitted { scores, orders, thresholds } = fitted;
-    let labels = space.labels.len();
-    ChainScorer::new(params.clone(), labels, orders, vec![Box::new(scores)], &thresholds)
+    let (labels, notes) = (space.labels.len(), notes(&scores, space));
+    let scores: Vec<Box<dyn LogOdds>> = vec![Box::new(scores)];
+    ChainScorer::new(params.clone(), labels, orders, scores, &thresholds).with_notes(notes)
+}
+
+/// A sentence about the tasks that did not converge.
+fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
+    let reports = scores.reports();
+    let unfinished: Vec<usize> = (0..reports.len()).filter(|&t| !reports[t].reached).collect();
+    let farthest = |a: &&usize, b: &&usize| reports[**a].gradient.total_cmp(&reports[**b].gradient);
+    let Some(&worst) = unfinished.iter().max_by(farthest) else { return Vec::new() };
+    vec![format!(
+        "{} of {} classifiers stopped before they converged, farthest that of label `{}` after {} \
+         steps (gradient {:.1e} of that at zero): raise max_steps, or lambda",
+        unfinished.len(),
+        reports.len(),
+        space.labels.name((worst % space.labels.len()) as u32),
+        reports[worst].steps,
+        reports[worst].gradient
+    )]
 }
 
 impl Fitted {
@@ -280,7 +277,7 @@ impl Learner for RowChains {
             None => Vec::new(),
         };
         let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
-        Insight { label_counts, telling, pairs: Vec::new(), notes: self.notes(space) }
+        Insight { label_counts, telling, pairs: Vec::new() }
     }
 
     fn heap_size(&self) -> usize {

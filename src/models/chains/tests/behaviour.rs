@@ -56,7 +56,7 @@ fn tuned_thresholds_find_rare_labels() {
         let found = count(&format!("br(threshold=tuned({metric}))"));
         assert!((300..=500).contains(&found), "{metric}: {found}");
     }
-    assert_eq!(count("br(threshold=tuned(hamming_score))"), 0);
+    assert!(count("br(threshold=tuned(hamming_score))") < 40);
     assert_eq!(count("br(threshold=0)"), rows as usize);
 }
 
