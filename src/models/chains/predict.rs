@@ -91,7 +91,7 @@ impl ChainScorer {
     /// The mean over chains, as log-odds.
     fn vote(&self, row: &mut [f64], out: &mut [f64]) {
         out.fill(0.0);
-        for (chain, z) in self.chains.iter().zip(row.chunks_exact_mut(self.labels)) {
+        for (chain, z) in self.chains.iter().zip(row.chunks_exact_mut(self.labels.max(1))) {
             chain.greedy(z);
             for (sum, z) in out.iter_mut().zip(z) {
                 *sum += match self.params.vote_sets {
