@@ -186,15 +186,16 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
             let losses = self.design.pass::<LANES, L>(vector, &asks, state, &mut self.out);
             for (k, lane) in lanes.iter_mut().enumerate() {
                 let Some(problem) = problems.get(lane.problem) else { continue };
-                match lane.phase {
-                    Phase::Idle => {}
+                let done = match lane.phase {
+                    Phase::Idle => continue,
                     Phase::Conjugate => self.conjugate(k, lane, problem),
                     Phase::Reference | Phase::Trial => {
-                        if self.evaluated(k, lane, problem, losses[k], limits) {
-                            lane.phase = Phase::Idle;
-                            solved.push((lane.problem, std::mem::take(&mut lane.solution)));
-                        }
+                        self.evaluated(k, lane, problem, losses[k], limits)
                     }
+                };
+                if done {
+                    lane.phase = Phase::Idle;
+                    solved.push((lane.problem, std::mem::take(&mut lane.solution)));
                 }
             }
         }
@@ -309,8 +310,9 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
         }
     }
 
-    /// Takes the product of the Hessian and the conjugate direction of lane `k`.
-    fn conjugate(&mut self, k: usize, lane: &mut Lane, problem: &Problem) {
+    /// Takes the product of the Hessian and the conjugate direction of lane `k`; true when there is
+    /// no way down.
+    fn conjugate(&mut self, k: usize, lane: &mut Lane, problem: &Problem) -> bool {
         lane.inner += 1;
         let lambda = problem.lambda;
         for ((o, p), ridge) in self.out.iter_mut().zip(&lane.conjugate).zip(&self.design.ridge) {
@@ -333,11 +335,13 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
                     lane.conjugate[i] = lane.scale[i] * lane.residual[i] + keep * lane.conjugate[i];
                 }
                 lane.norm = norm;
-                return;
+                return false;
             }
         }
         lane.slope = dot(&lane.gradient, &lane.direction);
         (lane.share, lane.phase) = (1.0, Phase::Trial);
+        // Where the objective is flat to the last digit, the direction is zero.
+        lane.slope.is_nan() || lane.slope >= 0.0
     }
 }
 
