@@ -297,10 +297,10 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
     /// one guess for all of them is better than one for each, whose spread the penalty limits.
     fn precondition(&self, k: usize, lane: &mut Lane, problem: &Problem) {
         let design = self.design;
-        let rows = design.rows.max(1) as f64;
         let total: f64 = self.state.curvature.iter().map(|c| c[k]).sum();
-        let mean = total / rows;
-        let sparse = mean * design.mean_square();
+        let square = design.mean_square();
+        // Without sparse values there is the intercept alone.
+        let sparse = if square > 0.0 { square * total / design.rows as f64 } else { total };
         for (c, m) in lane.scale.iter_mut().enumerate() {
             let ridge = design.ridge.get(c).map_or(0.0, |r| 2.0 * problem.lambda * r);
             let is_dense =

@@ -144,6 +144,19 @@ fn one_label_only_is_enough() {
 }
 
 #[test]
+fn without_a_feature_only_frequencies_count() {
+    let none: ArrayRef = arrow::array::new_null_array(maps(&[vec![1.0]]).data_type(), 50);
+    let labels = label_lists((0..50).map(|r| if r % 5 == 0 { vec!["a"] } else { vec!["b"] }));
+    let scores = log_odds(&train("br", &labels, &none), &none);
+    for row in scores.chunks(2) {
+        assert!((row[0] - 0.25f64.ln()).abs() < 1e-6 && (row[1] - 4f64.ln()).abs() < 1e-6);
+    }
+    every(|spec| {
+        finite(&train(spec, &labels, &none), &none);
+    });
+}
+
+#[test]
 fn parameters_that_would_do_nothing_are_refused() {
     let refused = |spec: &str, text: &str| {
         let error = Trainer::try_new(&Registry::default(), spec).unwrap_err();
