@@ -6,7 +6,7 @@
 //! whichever part is tested: the figure that moves is explained by the test rows it has seen.
 
 use labelflow::Result;
-use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol};
+use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::models::Registry;
 use std::path::{Path, PathBuf};
@@ -76,11 +76,17 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     let dataset = Dataset::try_new(name, &batches, "labels")?;
     let protocol = match set.hold_out {
         Some(train) => Protocol::HoldOut { train, repeats: 1 },
-        None => Protocol::Folds(10),
+        None => Protocol::folds(10),
     };
     let registry = Registry::default();
-    let experiment =
-        Experiment { registry: &registry, protocol, seed: 1, clock: &|| 0.0, watch: &|| () };
+    let experiment = Experiment {
+        registry: &registry,
+        protocol,
+        stratify: Stratify::None,
+        seed: 1,
+        clock: &|| 0.0,
+        watch: &|| (),
+    };
     let spec = |size: &str| match set.event {
         "auto" => format!("naibx(size={size})"),
         event => format!("naibx(event={event}, size={size})"),

@@ -18,7 +18,7 @@ pub use binding::Binding;
 pub use discretise::Discretiser;
 pub use features::{Feature, FeatureKind, FeatureOptions, FeatureSpace};
 pub use label_sets::LabelSets;
-pub use labels::{LABELS_METADATA_KEY, LabelReader};
+pub use labels::{LABELS_METADATA_KEY, LabelReader, declared_labels};
 pub use rows::{Csr, MISSING_CATEGORY, Rows};
 pub use space::{DROPPED, Remap, Space, Used};
 pub use vocabulary::Vocabulary;

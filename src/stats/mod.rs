@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`LabelCounts`] | rows with a label |
 //! | [`LabelPairs`] | rows with both of two labels (sparse) |
+//! | [`SetCounts`] | rows with exactly a label set |
 //! | [`SetSizes`] | rows whose label set has a size |
 //! | [`SizeGivenLabel`] | rows with a label whose set has a size (sparse) |
 //! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
@@ -20,6 +21,7 @@ mod label_counts;
 mod label_pairs;
 mod moment;
 mod pair_table;
+mod set_counts;
 mod set_sizes;
 mod size_given_label;
 
@@ -30,6 +32,7 @@ pub use label_counts::LabelCounts;
 pub use label_pairs::LabelPairs;
 pub use moment::Moment;
 pub use pair_table::{Cell, Count, PairTable};
+pub use set_counts::SetCounts;
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;
 
