@@ -1,6 +1,6 @@
 //! Feature spaces: which features there are, of which kind, and how they are numbered.
 
-use super::Vocabulary;
+use super::{Pattern, Vocabulary};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -63,6 +63,8 @@ pub struct Feature {
 pub struct FeatureOptions {
     /// Read every feature that allows it as this kind.
     pub force: Option<FeatureKind>,
+    /// Columns whose values are counts, whatever `force` says.
+    pub counts: Vec<Pattern>,
     /// A column that holds the size of the set to predict and is no feature.
     pub given_size: Option<String>,
     /// Whether an evaluation may give the true size of each set, because the spec asks for it.
@@ -204,6 +206,22 @@ impl FeatureSpace {
         let mut all = self.features();
         all.retain(|f| f.column || self.dense.get(&f.name).is_some());
         all
+    }
+
+    /// Whether the columns have the same names in the same families; kinds of flags aside.
+    pub(crate) fn same_columns(&self, other: &FeatureSpace) -> bool {
+        self.dense == other.dense
+            && self.dense_column == other.dense_column
+            && self.open == other.open
+            && self.categories == other.categories
+            && self.sparse_columns().eq(other.sparse_columns())
+    }
+
+    /// The names of the sparse features that are columns of their own and come before all others,
+    /// as they do where rows are learned.
+    fn sparse_columns(&self) -> impl Iterator<Item = &str> {
+        let columns = self.sparse_open.iter().take_while(|open| open.is_none());
+        columns.zip(self.sparse.names()).map(|(_, name)| name)
     }
 
     /// The number of the sparse feature `name`, added when new.

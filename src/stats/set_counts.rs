@@ -51,7 +51,9 @@ impl SetCounts {
 
 impl Statistic for SetCounts {
     fn observe(&mut self, rows: &Rows) {
-        rows.labels.iter().for_each(|set| self.add(set, 1.0));
+        for (row, set) in rows.labels.iter().enumerate() {
+            self.add(set, rows.weight(row));
+        }
     }
 
     fn merge(&mut self, other: &Self) {
