@@ -8,7 +8,7 @@
 
 use arrow::array::{ArrayRef, Float64Array, ListBuilder, StringBuilder, StructArray};
 use labelflow::data::LabelSets;
-use labelflow::evaluate::{Dataset, Experiment, Protocol};
+use labelflow::evaluate::{Dataset, Experiment, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::models::{Model, Registry, Trainer};
 use ndarray::linalg::general_mat_mul;
@@ -130,7 +130,14 @@ fn read(data: &Path, name: &str) -> Dataset {
 fn evaluate(data: &Dataset, protocol: Protocol, specs: &[&str]) {
     let registry = Registry::default();
     let (clock, watch) = (&|| 0.0, &|| ());
-    let experiment = Experiment { registry: &registry, protocol, seed: 1, clock, watch };
+    let experiment = Experiment {
+        registry: &registry,
+        protocol,
+        stratify: Stratify::None,
+        seed: 1,
+        clock,
+        watch,
+    };
     let specs: Vec<String> = specs.iter().map(|s| s.to_string()).collect();
     experiment.run(data, &specs).expect("an evaluation");
 }
@@ -145,7 +152,7 @@ fn folds(data: &Path) {
         "lpknn(k=1..30)",
         "mlknn(k=1..30)",
     ];
-    let run = |specs: &[&str]| seconds(|| evaluate(&scene, Protocol::Folds(10), specs));
+    let run = |specs: &[&str]| seconds(|| evaluate(&scene, Protocol::folds(10), specs));
     let (one, all) = (run(&["mlknn(k=30)"]), run(&all));
     println!(
         "scene, 10 folds: mlknn(k=30) {one:.3} s, all five at k=1..30 {all:.3} s, ratio {:.2} (at \

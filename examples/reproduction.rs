@@ -10,7 +10,7 @@
 mod lazy;
 
 use labelflow::Result;
-use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol};
+use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::models::Registry;
 use std::path::{Path, PathBuf};
@@ -84,9 +84,10 @@ fn main() -> Result<()> {
 /// The specs over 10 folds.
 fn run(dataset: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
     let registry = Registry::default();
-    let protocol = Protocol::Folds(10);
+    let protocol = Protocol::folds(10);
     let (clock, watch) = (&|| 0.0, &|| ());
-    Experiment { registry: &registry, protocol, seed: 1, clock, watch }.run(dataset, specs)
+    Experiment { registry: &registry, protocol, stratify: Stratify::None, seed: 1, clock, watch }
+        .run(dataset, specs)
 }
 
 fn read_arff(path: &Path) -> Result<Vec<arrow::record_batch::RecordBatch>> {
@@ -99,11 +100,17 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     let dataset = Dataset::try_new(name, &batches, "labels")?;
     let protocol = match set.hold_out {
         Some(train) => Protocol::HoldOut { train, repeats: 1 },
-        None => Protocol::Folds(10),
+        None => Protocol::folds(10),
     };
     let registry = Registry::default();
-    let experiment =
-        Experiment { registry: &registry, protocol, seed: 1, clock: &|| 0.0, watch: &|| () };
+    let experiment = Experiment {
+        registry: &registry,
+        protocol,
+        stratify: Stratify::None,
+        seed: 1,
+        clock: &|| 0.0,
+        watch: &|| (),
+    };
     let spec = |size: &str| match set.event {
         "auto" => format!("naibx(size={size})"),
         event => format!("naibx(event={event}, size={size})"),
