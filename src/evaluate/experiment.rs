@@ -32,6 +32,9 @@ pub struct Outcome {
     pub metrics: Vec<(&'static str, Summary)>,
     /// The outcomes of every label there is, all rounds together, in name order.
     pub labels: Vec<(String, LabelOutcome)>,
+    /// What a user should know about the models, one sentence each; of a range, about its last
+    /// value.
+    pub notes: Vec<String>,
 }
 
 /// A number over rounds.
@@ -64,6 +67,7 @@ struct Round {
     /// The numbers, in the order of the names.
     values: Vec<(&'static str, f64)>,
     sets: SetMetrics,
+    notes: Vec<String>,
 }
 
 /// Rows that are scored at a time: their scores are all in memory.
@@ -233,7 +237,7 @@ impl Experiment<'_> {
         };
         let mut values: Vec<_> = Metric::ALL.iter().map(|&metric| value(metric)).collect();
         values.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
-        Ok(Round { values, sets })
+        Ok(Round { values, sets, notes: model.notes() })
     }
 }
 
@@ -271,14 +275,20 @@ fn outcome(spec: String, rounds: &[Round], universe: &Vocabulary) -> Outcome {
             (*name, Summary::of(&values))
         })
         .collect();
-    Outcome { spec, metrics, labels }
+    let notes = rounds.last().map_or_else(Vec::new, |round| round.notes.clone());
+    Outcome { spec, metrics, labels, notes }
 }
 
 /// The outcome of a range: the mean over its values, of the mean and of the deviation over rounds;
 /// labels together.
 fn mean_over(spec: &str, members: &[&Outcome]) -> Outcome {
     let n = members.len() as f64;
-    let mut all = Outcome { spec: spec.to_string(), metrics: Vec::new(), labels: Vec::new() };
+    let mut all = Outcome {
+        spec: spec.to_string(),
+        metrics: Vec::new(),
+        labels: Vec::new(),
+        notes: members.last().map_or_else(Vec::new, |last| last.notes.clone()),
+    };
     let Some((first, others)) = members.split_first() else { return all };
     for (m, (name, one)) in first.metrics.iter().enumerate() {
         let of = |get: fn(&Summary) -> f64| {

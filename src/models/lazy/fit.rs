@@ -122,6 +122,14 @@ impl Learner for Lazy {
         insight::insight(&self.store.table(), space.labels.len(), most)
     }
 
+    fn notes(&self) -> Vec<String> {
+        let (k, rows) = (self.params.k, self.store.rows());
+        if k as u64 <= rows {
+            return Vec::new();
+        }
+        vec![format!("k={k} is more than the {rows} rows there are: all of them are asked")]
+    }
+
     fn heap_size(&self) -> usize {
         self.store.heap_size()
     }
