@@ -1,7 +1,7 @@
 //! Algorithms times rounds.
 
 use super::{Dataset, Protocol, Split, Stratify};
-use crate::data::{LabelSets, Vocabulary};
+use crate::data::{LabelSets, Rows, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{LabelOutcome, Metric, RankMetrics, SetMetrics};
 use crate::models::{Algorithm, CheckedSpec, Model, Registry, Spec, Trainer};
@@ -105,8 +105,7 @@ impl Experiment<'_> {
         universe.absorb(train.universe());
         self.rounds(specs, 1, &universe, |specs, _| {
             let (models, fit) = self.fit(train, specs, &all(train))?;
-            let rows = all(test);
-            models.iter().map(|model| self.test(model, test, &universe, &rows, fit)).collect()
+            self.test(&models, test, &universe, &all(test), fit)
         })
     }
 
@@ -163,8 +162,7 @@ impl Experiment<'_> {
 
     fn round(&self, data: &Dataset, specs: &[Resolved], split: &Split) -> Result<Vec<Round>> {
         let (models, fit) = self.fit(data, specs, &split.train)?;
-        let test = |model| self.test(model, data, data.universe(), &split.test, fit);
-        models.iter().map(test).collect()
+        self.test(&models, data, data.universe(), &split.test, fit)
     }
 
     /// The models of `specs`, which learn the same, and the seconds that one took.
@@ -182,37 +180,58 @@ impl Experiment<'_> {
         Ok((models, ((self.clock)() - start) / specs.len() as f64))
     }
 
-    /// Predicts `rows` of `data`; `universe` numbers its labels as it does, and may have more.
+    /// Predicts `rows` of `data` with each of `models`, which learned the same; `universe` numbers
+    /// labels as `data` does, and may have more.
     fn test(
         &self,
-        model: &Model,
+        models: &[Model],
         data: &Dataset,
         universe: &Vocabulary,
         rows: &[u32],
         fit: f64,
+    ) -> Result<Vec<Round>> {
+        let Some(first) = models.first() else { return Ok(Vec::new()) };
+        let true_size = (first.algorithm().features)(first.spec())?.true_size;
+        let start = (self.clock)();
+        let mut blocks = Vec::new();
+        for rows in rows.chunks(BLOCK) {
+            let (_, features) = data.take(rows)?;
+            let mut input = first.read(&features)?;
+            if true_size {
+                let size = |&row: &u32| data.truth().row(row as usize).len() as u32;
+                input.given_size = rows.iter().map(size).collect();
+            }
+            blocks.push((rows, input));
+        }
+        let read = ((self.clock)() - start) / models.len() as f64;
+        let test = |model| self.test_one(model, data.truth(), universe, &blocks, (fit, read));
+        models.iter().map(test).collect()
+    }
+
+    fn test_one(
+        &self,
+        model: &Model,
+        truth: &LabelSets,
+        universe: &Vocabulary,
+        blocks: &[(&[u32], Rows)],
+        (fit, read): (f64, f64),
     ) -> Result<Round> {
         let scorer = model.scorer()?;
-        let true_size = (model.algorithm().features)(model.spec())?.true_size;
         // From the numbering of the model to that of the data set; by name, since a model may know
         // labels (of other rows) in another order.
         let ids: Vec<Option<u32>> = model.space().labels.names().map(|n| universe.get(n)).collect();
         let (mut sets, mut ranks) = (SetMetrics::default(), RankMetrics::default());
         let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
         let (mut set, mut ranking) = (Vec::new(), Vec::new());
-        let mut predict = 0.0;
-        for rows in rows.chunks(BLOCK) {
-            let (_, features) = data.take(rows)?;
-            let truth = |i: usize| data.truth().row(rows[i] as usize);
+        let mut predict = read;
+        for (rows, input) in blocks {
+            let truth = |i: usize| truth.row(rows[i] as usize);
             let start = (self.clock)();
-            let mut input = model.read(&features)?;
-            if true_size {
-                input.given_size = (0..rows.len()).map(|i| truth(i).len() as u32).collect();
-            }
             predicted.clear();
-            scorer.predict(&input, &mut predicted)?;
+            scorer.predict(input, &mut predicted)?;
             predict += (self.clock)() - start;
             scores.clear();
-            scorer.score(&input, &mut scores)?;
+            scorer.score(input, &mut scores)?;
             for (i, labels) in predicted.iter().enumerate() {
                 set.clear();
                 set.extend(labels.iter().filter_map(|&l| ids[l as usize]));

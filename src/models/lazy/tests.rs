@@ -7,7 +7,7 @@ use super::fit::Lazy;
 use crate::math::sigmoid;
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder,
+    ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder,
     StructArray,
 };
 use brute::Brute;

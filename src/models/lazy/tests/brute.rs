@@ -183,20 +183,17 @@ impl Brute<'_> {
                 self.shares(&neighbours).into_iter().map(|s| s.1).collect()
             })
             .collect();
-        let of_label = |y: usize| {
+        let odds = |y: usize, j: usize| {
             let has = |i: &usize| self.rows.labels.row(*i).contains(&(y as u32));
             let with = (0..n).filter(has).count() as f64;
             let without = n as f64 - with;
-            (0..=k).map(move |j| {
-                let seen =
-                    |on: bool| (0..n).filter(|i| has(i) == on && having[*i][y] == j).count() as f64;
-                let all = s * (k as f64 + 1.0);
-                let on = (s + with) / (2.0 * s + n as f64) * (s + seen(true)) / (all + with);
-                let off =
-                    (s + without) / (2.0 * s + n as f64) * (s + seen(false)) / (all + without);
-                on / (on + off)
-            })
+            let seen =
+                |on: bool| (0..n).filter(|i| has(i) == on && having[*i][y] == j).count() as f64;
+            let all = s * (k as f64 + 1.0);
+            let on = (s + with) / (2.0 * s + n as f64) * (s + seen(true)) / (all + with);
+            let off = (s + without) / (2.0 * s + n as f64) * (s + seen(false)) / (all + without);
+            on / (on + off)
         };
-        (0..self.labels).map(|y| of_label(y).collect()).collect()
+        (0..self.labels).map(|y| (0..=k).map(|j| odds(y, j)).collect()).collect()
     }
 }
