@@ -76,8 +76,8 @@ impl Brute<'_> {
             Distance::Manhattan => sum(&|x, y| (x - y).abs()) + apart,
             Distance::Cosine => {
                 let known = |p: &Point| p.2.iter().filter(|v| !missing(**v)).count() as f64;
-                let square =
-                    |p: &Point| p.0.iter().chain(&p.1).map(|x| x * x).sum::<f64>() + known(p);
+                let part = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
+                let square = |p: &Point| part(&p.0) + part(&p.1) + known(p);
                 let common = a.2.iter().zip(&b.2).filter(|(x, y)| x == y && !missing(**x)).count();
                 let norms = square(a).sqrt() * square(b).sqrt();
                 if norms == 0.0 {
@@ -190,8 +190,8 @@ impl Brute<'_> {
             let seen =
                 |on: bool| (0..n).filter(|i| has(i) == on && having[*i][y] == j).count() as f64;
             let all = s * (k as f64 + 1.0);
-            let on = (s + with) / (2.0 * s + n as f64) * (s + seen(true)) / (all + with);
-            let off = (s + without) / (2.0 * s + n as f64) * (s + seen(false)) / (all + without);
+            let on = (s + with) * (s + seen(true)) * (all + without);
+            let off = (s + without) * (s + seen(false)) * (all + with);
             on / (on + off)
         };
         (0..self.labels).map(|y| (0..=k).map(|j| odds(y, j)).collect()).collect()
