@@ -47,6 +47,8 @@ mod states;
 mod statistics;
 mod subject;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use answers::{Answers, TOLERANCE};
 pub use states::same_states;

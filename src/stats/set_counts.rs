@@ -1,6 +1,6 @@
 //! How many rows have each label set.
 
-use super::{StateReader, StateWriter, Statistic};
+use super::{Cell, Count, StateReader, StateWriter, Statistic};
 use crate::data::{DROPPED, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
@@ -61,15 +61,15 @@ impl Statistic for SetCounts {
     }
 
     fn forget(&mut self, other: &Self) -> Result<()> {
-        if other.0.iter().any(|(set, &n)| self.get(set) < n) {
-            return Err(Error::incompatible(
-                "rows cannot be taken away that were never added: a label set would be seen less \
-                 often than never",
-            ));
+        let mut left = Vec::with_capacity(other.0.len());
+        for (set, &n) in &other.0 {
+            let mut cell = Count(self.get(set));
+            cell.subtract(&Count(n))?;
+            left.push((set, cell.0));
         }
-        for (set, n) in &other.0 {
+        for (set, n) in left {
             if let Some(own) = self.0.get_mut(set) {
-                *own -= n;
+                *own = n;
             }
         }
         self.0.retain(|_, n| *n > 0.0);

@@ -196,7 +196,7 @@ fn rows_skip_partial_aggregation() {
 fn metrics_agree_bit_for_bit() {
     let place = data();
     place.ok(&split("fit t.parquet -o m.labelflow"));
-    place.ok(&split("score --model m.labelflow t.parquet -o all_scored.parquet"));
+    place.ok(&split("score --model m.labelflow t.parquet --scores -o all_scored.parquet"));
     place.rows(
         "COPY (SELECT * FROM 'all_scored.parquet') TO 's.parquet' OPTIONS ('format.max_row_group_size' '100')",
     );
@@ -217,15 +217,26 @@ fn metrics_agree_bit_for_bit() {
         "label_cardinality",
         "empty_share",
     ];
-    let columns: Vec<String> =
-        names.iter().map(|n| format!("{n}(labels, predicted_labels) AS {n}")).collect();
+    let ranked = [
+        "ranking_loss",
+        "one_error",
+        "coverage",
+        "average_precision",
+        "precision_at_1",
+        "precision_at_3",
+        "precision_at_5",
+        "ndcg_at_5",
+    ];
+    let of_sets = names.iter().map(|n| format!("{n}(labels, predicted_labels) AS {n}"));
+    let of_scores = ranked.iter().map(|n| format!("{n}(labels, label_scores) AS {n}"));
+    let columns: Vec<String> = of_sets.chain(of_scores).collect();
     let sql = format!("SELECT {} FROM '{}'", columns.join(", "), place.path("s.parquet").display());
     let values = |partitions: usize| -> Vec<u64> {
         let batches = query(&open(partitions, &runtime), &runtime, &sql);
         let bits = |c: &Arc<dyn Array>| c.as_primitive::<Float64Type>().value(0).to_bits();
         batches[0].columns().iter().map(bits).collect()
     };
-    assert_eq!(values(1).len(), names.len());
+    assert_eq!(values(1).len(), names.len() + ranked.len());
     assert_eq!(values(1), values(8));
     assert_eq!(values(1), values(2));
 }
