@@ -6,6 +6,7 @@
 mod algorithms;
 mod columns;
 mod demo;
+mod describe;
 mod evaluate;
 mod fit;
 mod generate;
@@ -13,6 +14,7 @@ mod import;
 mod inspect;
 mod merge;
 mod output;
+mod report;
 mod score;
 mod sql;
 
@@ -43,6 +45,8 @@ enum Command {
     Score(score::Score),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
+    /// Show the rows, features and labels of a data set.
+    Describe(describe::Describe),
     /// Merge models into one.
     Merge(merge::Merge),
     /// Show what a model has learned.
@@ -85,6 +89,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Fit(command) => command.run(),
         Command::Score(command) => command.run(),
         Command::Evaluate(command) => command.run(),
+        Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Sql(command) => command.run(),

@@ -213,6 +213,11 @@ impl RowStore {
         }
     }
 
+    /// How many rows are kept, equal ones counted.
+    pub fn rows(&self) -> u64 {
+        self.arrival().iter().map(|&row| self.table.counts[row as usize]).sum()
+    }
+
     /// Whether no rows are kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
