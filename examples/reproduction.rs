@@ -1,11 +1,14 @@
-//! Makes the tables of `docs/reproduction.md`: the algorithms on the data sets of their papers.
-//! A word after the command chooses one paper: `naibx` or `lazy`.
+//! Makes the tables of `docs/reproduction.md`: the algorithms on the data sets of their papers. The
+//! first argument chooses a paper: `naibx` (as without an argument), `lazy`, or `chains` (and names
+//! of data sets, or none for all).
 //!
 //! `LABELFLOW_DATA` names the directory of data sets. Each is evaluated with the protocol of the
 //! paper (10 folds, or a hold-out of a third) and honest folds, beside the published figures. The
 //! last rows repeat the published program's folds, which train on the first nine tenths of the file
 //! whichever part is tested: the figure that moves is explained by the test rows it has seen.
 
+#[path = "reproduction/chains.rs"]
+mod chains;
 #[path = "reproduction/lazy.rs"]
 mod lazy;
 
@@ -66,17 +69,16 @@ fn main() -> Result<()> {
         println!("skipped: set LABELFLOW_DATA to the directory of data sets");
         return Ok(());
     };
-    let paper = std::env::args().nth(1);
-    let chosen = |name: &str| paper.as_deref().is_none_or(|p| p == name);
-    if chosen("naibx") {
-        println!("| data set | protocol | method | {} |", METRICS.join(" | "));
-        println!("|---|---|---|{}", "---|".repeat(METRICS.len()));
-        for set in SETS {
-            table(&data, set)?;
-        }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.split_first().map(|(paper, only)| (paper.as_str(), only)) {
+        Some(("chains", only)) => return chains::tables(&data, only),
+        Some(("lazy", _)) => return lazy::tables(&data),
+        _ => {}
     }
-    if chosen("lazy") {
-        lazy::tables(&data)?;
+    println!("| data set | protocol | method | {} |", METRICS.join(" | "));
+    println!("|---|---|---|{}", "---|".repeat(METRICS.len()));
+    for set in SETS {
+        table(&data, set)?;
     }
     Ok(())
 }
@@ -90,13 +92,9 @@ fn run(dataset: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
         .run(dataset, specs)
 }
 
-fn read_arff(path: &Path) -> Result<Vec<arrow::record_batch::RecordBatch>> {
-    ArffReader::try_open(path, &LabelSource::Auto)?.collect()
-}
-
 fn table(data: &Path, set: &Set) -> Result<()> {
-    let batches = read(data, set)?;
-    let (_, _, name) = set.files;
+    let (directory, file, name) = set.files;
+    let batches = read_set(data, directory, file)?;
     let dataset = Dataset::try_new(name, &batches, "labels")?;
     let protocol = match set.hold_out {
         Some(train) => Protocol::HoldOut { train, repeats: 1 },
@@ -117,9 +115,7 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     };
     let specs = ["predicted", "labels", "given"].map(spec);
     let ours = experiment.run(&dataset, &specs)?;
-    let line = |method: &str, values: &[String]| {
-        println!("| {name} | {protocol} | {method} | {} |", values.join(" | "));
-    };
+    let line = |method: &str, values: &[String]| line(name, &protocol, method, values);
     if let Some((size_predicted, size_given)) = &set.published {
         line("paper, NaiBX", &published(size_predicted));
         line("size=predicted", &found(&ours[0]));
@@ -142,8 +138,16 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     Ok(())
 }
 
-fn read(data: &Path, set: &Set) -> Result<Vec<arrow::record_batch::RecordBatch>> {
-    let (directory, file, _) = set.files;
+/// One line of a table.
+fn line(name: &str, protocol: &Protocol, method: &str, values: &[String]) {
+    println!("| {name} | {protocol} | {method} | {} |", values.join(" | "));
+}
+
+fn read_set(
+    data: &Path,
+    directory: &str,
+    file: &str,
+) -> Result<Vec<arrow::record_batch::RecordBatch>> {
     let path = data.join(directory).join(format!("{file}.arff"));
     let reader = ArffReader::try_open(&path, &LabelSource::Auto)?;
     reader

@@ -16,8 +16,8 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// The parameters a spec may set.
     pub parameters: &'static [Parameter],
-    /// What its learners can do beyond learning and merging.
-    pub capabilities: Capabilities,
+    /// What learners of this spec can do beyond learning and merging.
+    pub capabilities: fn(&CheckedSpec) -> Capabilities,
     /// Where it comes from.
     pub reference: &'static str,
     /// How features are to be read for this spec.
@@ -37,6 +37,9 @@ pub struct Capabilities {
     pub decays: bool,
     /// Several label sets with their probabilities can be returned.
     pub ranks_sets: bool,
+    /// A finished model goes on learning and merging. Without it only states do
+    /// ([`Trainer::state`](super::Trainer::state)): the model is closed.
+    pub reopens: bool,
 }
 
 /// What an algorithm has learned so far: a sufficient statistic that grows.
@@ -74,6 +77,16 @@ pub trait Learner: Send + Sync + fmt::Debug {
 
     /// The state as one Arrow row.
     fn encode(&self) -> Result<StructArray>;
+
+    /// The learner of a finished model, where that is not this one: fitted parameters stand in for
+    /// what only learning needs, such as rows, so that a model read from bytes is not fitted again.
+    ///
+    /// Called once, after `remap` into name order. A closed learner scores as this one would, and
+    /// refuses to observe, merge and forget ([`closed`]) unless its spec says that it keeps
+    /// everything. `None`, the default: the statistics are the model.
+    fn close(&self, _space: &Space) -> Result<Option<Box<dyn Learner>>> {
+        Ok(None)
+    }
 
     /// The parameters for scoring, derived from what was seen.
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>>;
@@ -152,6 +165,14 @@ pub struct Insight {
     pub telling: Vec<Vec<(String, f64)>>,
     /// Label pairs that occur together, most frequent first, with the weight of their rows.
     pub pairs: Vec<(u32, u32, f64)>,
+}
+
+/// The error of a closed learner that is to observe, merge or forget.
+pub fn closed() -> Error {
+    Error::unsupported(
+        "this model keeps its fitted parameters only, not the rows it learned from: train with \
+         keep=all to learn on, merge or take rows away",
+    )
 }
 
 /// The other learner as type `T`, for [`Learner::merge`] and [`Learner::forget`]: learners of one

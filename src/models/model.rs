@@ -62,6 +62,14 @@ impl Model {
         self.digest.as_deref()
     }
 
+    /// The same model with a closed learner, where its algorithm has one.
+    pub(super) fn closed(self) -> Result<Self> {
+        Ok(match self.learner.close(&self.space)? {
+            None => self,
+            Some(learner) => Model::new(self.algorithm, self.spec, self.space, self.rows, learner),
+        })
+    }
+
     /// The algorithm that learned it.
     pub fn algorithm(&self) -> &Algorithm {
         &self.algorithm

@@ -1,7 +1,7 @@
 //! The list of algorithms.
 
 use super::params::did_you_mean;
-use super::{Algorithm, CheckedSpec, Spec, lazy, naive_bayes};
+use super::{Algorithm, CheckedSpec, Spec, chains, lazy, naive_bayes};
 use crate::error::{Error, Result};
 
 /// The algorithms that specs can name.
@@ -33,6 +33,10 @@ impl Default for Registry {
             lazy::BRKNN_B,
             lazy::LPKNN,
             lazy::MLKNN,
+            chains::BR,
+            chains::CC,
+            chains::ECC,
+            chains::PCC,
         ];
         Registry { algorithms }
     }

@@ -243,12 +243,23 @@ impl Trainer {
         self.space.heap_size() + self.learner.heap_size()
     }
 
-    /// The model of what was learned so far: labels and features in name order.
+    /// The model of what was learned so far: labels and features in name order, parameters fitted
+    /// where the algorithm keeps them.
     ///
     /// # Errors
     ///
     /// No labelled row was seen.
     pub fn finish(&self) -> Result<Model> {
+        self.state()?.closed()
+    }
+
+    /// What was learned so far as a model that is still open: it merges with others like it, and
+    /// is what partitions hand to each other. Only a finished model is worth keeping.
+    ///
+    /// # Errors
+    ///
+    /// No labelled row was seen.
+    pub fn state(&self) -> Result<Model> {
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",

@@ -77,6 +77,10 @@ impl Learner for Lazy {
         self.store.forget(&same_kind::<Lazy>(other)?.store)
     }
 
+    fn takes_weights(&self) -> bool {
+        true
+    }
+
     fn used(&self, space: &Space) -> Used {
         let mut used = Used {
             labels: vec![false; space.labels.len()],

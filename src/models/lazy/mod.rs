@@ -57,12 +57,16 @@ use params::Method;
 
 const PAPER: &str = "Spyromitros, Tsoumakas, Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms";
 
+/// What all but one of them can do.
+const CAN: Capabilities =
+    Capabilities { forgets: true, decays: false, ranks_sets: false, reopens: true };
+
 /// What all of them have in common.
 const VOTING: Algorithm = Algorithm {
     name: "brknn",
     summary: "labels that more than half of the nearest rows have",
     parameters: params::VOTING,
-    capabilities: Capabilities { forgets: true, decays: false, ranks_sets: false },
+    capabilities: |_| CAN,
     reference: PAPER,
     features: params::features,
     start: |spec| fit::start(spec, Method::Majority),
@@ -94,7 +98,7 @@ pub(super) const BRKNN_B: Algorithm = Algorithm {
 pub(super) const LPKNN: Algorithm = Algorithm {
     name: "lpknn",
     summary: "the most frequent label set of the nearest rows",
-    capabilities: Capabilities { ranks_sets: true, ..VOTING.capabilities },
+    capabilities: |_| Capabilities { ranks_sets: true, ..CAN },
     start: |spec| fit::start(spec, Method::Powerset),
     resume: |spec, space, row| codec::resume(spec, Method::Powerset, space, row),
     ..VOTING
