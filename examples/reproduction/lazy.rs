@@ -3,7 +3,7 @@
 //! Means over 10 folds and over k = 1..30, numbers scaled to a range of 1, beside the published
 //! figures.
 
-use super::{read_arff, run};
+use super::{read_set, run};
 use labelflow::Result;
 use labelflow::evaluate::{Dataset, Outcome};
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn tables(data: &Path) -> Result<()> {
     println!("|---|---|{}", "---|".repeat(METRICS.len()));
     let mut empty = Vec::new();
     for (name, published) in PUBLISHED {
-        let batches = read_arff(&data.join(name).join(format!("{name}.arff")))?;
+        let batches = read_set(data, name, name)?;
         let dataset = Dataset::try_new(name, &batches, "labels")?;
         let outcomes = run(&dataset, &METHODS.map(|m| format!("{m}(k=1..30)")))?;
         for (method, published) in METHODS.iter().zip(published) {

@@ -116,7 +116,7 @@ pub trait Learner: Send + Sync + fmt::Debug {
 
     /// What a user should know about what was learned, such as a parameter that asks for more than
     /// there is; one sentence each.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, _space: &Space) -> Vec<String> {
         Vec::new()
     }
 

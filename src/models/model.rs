@@ -141,7 +141,7 @@ impl Model {
 
     /// What a user should know about what was learned, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        self.learner.notes()
+        self.learner.notes(&self.space)
     }
 
     /// Reads features into rows in the numbering of this model.

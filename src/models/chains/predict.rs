@@ -24,7 +24,6 @@ pub(super) struct ChainScorer {
     chains: Vec<Chain>,
     /// Log-odds from which each label is predicted.
     cuts: Vec<f64>,
-    notes: Vec<String>,
 }
 
 impl ChainScorer {
@@ -45,12 +44,7 @@ impl ChainScorer {
             Threshold::Fixed(p) => vec![logit(p); labels],
             Threshold::Tuned(_) => thresholds.iter().map(|&p| logit(p)).collect(),
         };
-        ChainScorer { params, labels, scores, chains, cuts, notes: Vec::new() }
-    }
-
-    /// The same with sentences about how it was fitted.
-    pub(super) fn with_notes(self, notes: Vec<String>) -> Self {
-        ChainScorer { notes, ..self }
+        ChainScorer { params, labels, scores, chains, cuts }
     }
 
     /// Log-odds of every chain, row by row within a chain's block of `labels` values, without parents.
@@ -148,10 +142,6 @@ impl Scorer for ChainScorer {
             out.push((0..self.labels as u32).filter(on));
         }
         Ok(())
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.notes.clone()
     }
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
