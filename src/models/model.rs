@@ -148,24 +148,51 @@ impl Model {
         self.binding(data_type).map(drop)
     }
 
+    /// Whether features are read alike for this model and `other`: rows read for one can be scored
+    /// by both.
+    pub fn reads_like(&self, other: &Model) -> bool {
+        self.spec.canonical() == other.spec.canonical()
+            && self.space.features == other.space.features
+    }
+
     /// The label set of every row: a list of label names in name order.
     pub fn predict(&self, features: &ArrayRef) -> Result<ListArray> {
+        self.with_rows(features, |rows| self.predict_rows(rows))
+    }
+
+    /// As [`Model::predict`], of rows that were read for this model.
+    pub fn predict_rows(&self, rows: &Rows) -> Result<ListArray> {
         let mut sets = LabelSets::default();
-        let rows = self.read(features)?;
-        self.scorer()?.predict(&rows, &mut sets)?;
-        self.recycle(rows);
+        self.scorer()?.predict(rows, &mut sets)?;
         Ok(self.name_lists(sets.iter()))
+    }
+
+    fn with_rows<T>(&self, features: &ArrayRef, f: impl FnOnce(&Rows) -> Result<T>) -> Result<T> {
+        let rows = self.read(features)?;
+        let result = f(&rows);
+        self.recycle(rows);
+        result
     }
 
     /// The `k` most probable labels of every row, best first.
     pub fn top(&self, features: &ArrayRef, k: usize) -> Result<ListArray> {
-        let ranked = self.ranked(features, k)?;
+        self.with_rows(features, |rows| self.top_rows(rows, k))
+    }
+
+    /// As [`Model::top`], of rows that were read for this model.
+    pub fn top_rows(&self, rows: &Rows, k: usize) -> Result<ListArray> {
+        let ranked = self.ranked(rows, k)?;
         Ok(self.name_lists(ranked.iter().map(|row| row.iter().map(|r| r.0).collect::<Vec<_>>())))
     }
 
     /// The probability of every label in every row, best first: a list of (label, score).
     pub fn score(&self, features: &ArrayRef) -> Result<ListArray> {
-        let ranked = self.ranked(features, self.space.labels.len())?;
+        self.with_rows(features, |rows| self.score_rows(rows))
+    }
+
+    /// As [`Model::score`], of rows that were read for this model.
+    pub fn score_rows(&self, rows: &Rows) -> Result<ListArray> {
+        let ranked = self.ranked(rows, self.space.labels.len())?;
         let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
         let labels = ranked.iter().flatten().map(|r| Some(self.space.labels.name(r.0)));
         let labels: ArrayRef = Arc::new(StringArray::from_iter(labels));
@@ -178,10 +205,9 @@ impl Model {
         Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
     }
 
-    fn ranked(&self, features: &ArrayRef, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
-        let rows = self.read(features)?;
+    fn ranked(&self, rows: &Rows, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
         let mut scores = Vec::new();
-        self.scorer()?.score(&rows, &mut scores)?;
+        self.scorer()?.score(rows, &mut scores)?;
         let mut best = Vec::new();
         let labels = self.space.labels.len();
         if labels == 0 {
@@ -198,7 +224,12 @@ impl Model {
 
     /// The most probable label sets of every row with their probabilities.
     pub fn rank_sets(&self, features: &ArrayRef, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        self.scorer()?.rank_sets(&self.read(features)?, most)
+        self.with_rows(features, |rows| self.rank_sets_rows(rows, most))
+    }
+
+    /// As [`Model::rank_sets`], of rows that were read for this model.
+    pub fn rank_sets_rows(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
+        self.scorer()?.rank_sets(rows, most)
     }
 
     /// A list array of the names of label ids.

@@ -4,6 +4,7 @@
 //! tables. No algorithm is named here: functions find them through the registry.
 
 mod cache;
+mod call;
 mod error;
 mod info;
 mod merge;
@@ -15,6 +16,7 @@ mod scoring;
 mod session;
 mod tables;
 mod train;
+mod weight;
 
 pub use error::{from_datafusion, to_datafusion};
 pub use query::{Progress, run_to_end};
@@ -57,11 +59,12 @@ pub fn register_all(ctx: &SessionContext) {
 
 /// As [`register_all`], with the algorithms of `registry`.
 pub fn register_with(ctx: &SessionContext, registry: Registry) {
-    let cache = Arc::new(ModelCache::new(registry));
+    let cache = Arc::new(ModelCache::new(registry, ctx.runtime_env()));
     for function in scoring::functions(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
     ctx.register_udf(ScalarUDF::from(info::ModelInfo::new(&cache)));
+    ctx.register_udf(ScalarUDF::from(weight::RowWeight::new()));
     for function in merge::scalars(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
@@ -70,5 +73,5 @@ pub fn register_with(ctx: &SessionContext, registry: Registry) {
     for function in metrics::functions() {
         ctx.register_udaf(AggregateUDF::from(function));
     }
-    pack::install(ctx);
+    pack::install(ctx, &cache);
 }
