@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 pub(super) struct Definition {
     name: &'static str,
     aliases: &'static [&'static str],
-    syntax: &'static str,
+    pub(super) syntax: &'static str,
     summary: &'static str,
     /// Parameters in order with what they are; the last of them may be left out.
     parameters: &'static [(&'static str, &'static str)],

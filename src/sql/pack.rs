@@ -147,7 +147,7 @@ impl PackFeatures {
         let packed = pack(definition, first, arguments, schema)
             .map_err(|e| to_datafusion(e.context(function)))?;
         if definition.takes_weight {
-            self.check_learning(&arguments[0], arguments.get(first), schema)
+            self.check_learning(definition, arguments, schema)
                 .map_err(|e| to_datafusion(e.context(function)))?;
         }
         Ok(packed)
@@ -156,20 +156,24 @@ impl PackFeatures {
     /// Checks the spec and the types of the features of a call that learns.
     fn check_learning(
         &self,
-        spec: &Expr,
-        features: Option<&Expr>,
+        definition: &Definition,
+        arguments: &[Expr],
         schema: &DFSchema,
     ) -> crate::Result<()> {
-        let Expr::Literal(spec, _) = spec.clone().unalias() else {
-            return match spec.any_column_refs() {
-                true => Err(Error::usage(
-                    "the spec must be a constant text; write the algorithm in quotes",
-                )),
-                false => Ok(()),
-            };
+        let not_constant = || {
+            let write = definition.syntax;
+            Err(Error::usage(format!("the spec must be a constant text; write {write}")))
+        };
+        let spec = match arguments[0].clone().unalias() {
+            Expr::Literal(spec, _) if spec.is_null() => return not_constant(),
+            Expr::Literal(spec, _) => spec,
+            other if other.any_column_refs() => return not_constant(),
+            // A parameter of a prepared query, or an expression that will be a constant.
+            _ => return Ok(()),
         };
         let Some(Some(spec)) = spec.try_as_str() else { return Ok(()) };
         let (algorithm, spec) = self.cache.registry().resolve(spec)?;
+        let features = definition.first_feature.and_then(|first| arguments.get(first));
         match features.map(|features| features.get_type(schema)) {
             Some(Ok(data_type)) if holds_features(&data_type) => {
                 Binding::check_type(&data_type, &(algorithm.features)(&spec)?)
