@@ -146,6 +146,33 @@ impl Rows {
         self.open_present.get(at).copied().unwrap_or(true)
     }
 
+    /// Makes `one` a copy of row `row` alone, in memory that is reused.
+    pub fn copy_row(&self, row: usize, one: &mut Rows) {
+        one.clear();
+        one.len = 1;
+        one.dense_width = self.dense_width;
+        one.dense.clear();
+        one.dense.extend_from_slice(self.dense_row(row));
+        one.dense_missing = self.dense_missing && one.dense.iter().any(|x| x.is_nan());
+        if !self.sparse.is_empty() {
+            let (ids, values) = self.sparse.row(row);
+            ids.iter().zip(values).for_each(|(&id, &value)| one.sparse.push(id, value));
+            one.sparse.end_row();
+        }
+        one.open_width = self.open_width;
+        if !self.open_present.is_empty() {
+            let present = row * self.open_width..(row + 1) * self.open_width;
+            one.open_present.extend_from_slice(&self.open_present[present]);
+        }
+        one.category_width = self.category_width;
+        one.categories.extend_from_slice(self.category_row(row));
+        if !self.labels.is_empty() {
+            one.labels.push(self.labels.row(row).iter().copied());
+        }
+        one.weights.extend(self.weights.get(row));
+        one.given_size.extend(self.given_size.get(row));
+    }
+
     /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`.
     ///
     /// Equal numbers get equal bits (one zero, one `NaN`), and entries that are zero are left out:

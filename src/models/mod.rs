@@ -28,11 +28,12 @@ mod registry;
 mod spec;
 mod trainer;
 
-pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, same_kind};
+pub use algorithm::{
+    Algorithm, Capabilities, Follower, Insight, Learner, RankedSet, Scorer, same_kind,
+};
 pub use grouped::GroupedTrainer;
 pub use model::Model;
-#[cfg(feature = "sql")]
-pub(crate) use model::scored_label_type;
+pub(crate) use model::{name_lists, scored_label_type};
 pub use params::{Allowed, CheckedSpec, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};

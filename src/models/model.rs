@@ -1,7 +1,7 @@
 //! Trained models.
 
 use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer};
-use crate::data::{Binding, LabelSets, Rows, Space, Used};
+use crate::data::{Binding, LabelSets, Rows, Space, Used, Vocabulary};
 use crate::error::{Error, Result};
 use crate::math::{sigmoid, top_k};
 use arrow::array::Array;
@@ -234,19 +234,7 @@ impl Model {
 
     /// A list array of the names of label ids.
     pub fn name_lists<R: AsRef<[u32]>>(&self, rows: impl Iterator<Item = R>) -> ListArray {
-        let mut offsets = vec![0i32];
-        let mut bytes = Vec::new();
-        let mut ends = vec![0i32];
-        for row in rows {
-            for &id in row.as_ref() {
-                bytes.extend_from_slice(self.space.labels.name(id).as_bytes());
-                ends.push(bytes.len() as i32);
-            }
-            offsets.push((ends.len() - 1) as i32);
-        }
-        let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
-        let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
-        ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
+        name_lists(&self.space.labels, rows)
     }
 
     /// Bytes on the heap.
@@ -254,6 +242,26 @@ impl Model {
         // Fitted parameters take about as much as the statistics they come from.
         self.space.heap_size() + 2 * self.learner.heap_size()
     }
+}
+
+/// A list array of the names that `labels` has for the ids of each row.
+pub(crate) fn name_lists<R: AsRef<[u32]>>(
+    labels: &Vocabulary,
+    rows: impl Iterator<Item = R>,
+) -> ListArray {
+    let mut offsets = vec![0i32];
+    let mut bytes = Vec::new();
+    let mut ends = vec![0i32];
+    for row in rows {
+        for &id in row.as_ref() {
+            bytes.extend_from_slice(labels.name(id).as_bytes());
+            ends.push(bytes.len() as i32);
+        }
+        offsets.push((ends.len() - 1) as i32);
+    }
+    let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
+    let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
+    ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
 }
 
 /// The type of one entry of a score list.

@@ -41,6 +41,7 @@ mod cascade;
 mod codec;
 mod complement;
 mod fit;
+mod follow;
 mod insight;
 mod likelihood;
 mod params;
