@@ -19,6 +19,8 @@ pub(super) struct Definition {
     required: usize,
     /// The parameter from which all arguments are features.
     pub(super) first_feature: Option<usize>,
+    /// Whether the first argument is a spec, to be checked when a query is planned.
+    pub(super) learns: bool,
     /// Whether a row weight may stand among the features.
     pub(super) takes_weight: bool,
 }
@@ -47,12 +49,18 @@ const fn define(
         parameters,
         required,
         first_feature: None,
+        learns: false,
         takes_weight: false,
     }
 }
 
 const fn with_features(mut definition: Definition, first: usize) -> Definition {
     definition.first_feature = Some(first);
+    definition
+}
+
+const fn learning(mut definition: Definition) -> Definition {
+    definition.learns = true;
     definition
 }
 
@@ -68,7 +76,7 @@ const fn also(mut definition: Definition, aliases: &'static [&'static str]) -> D
 
 const DEFINITIONS: &[Definition] = &[
     also(
-        with_weight(with_features(
+        with_weight(learning(with_features(
             define(
                 "train_labels",
                 "train_labels('algorithm', labels, features...)",
@@ -77,15 +85,15 @@ const DEFINITIONS: &[Definition] = &[
                 3,
             ),
             2,
-        )),
+        ))),
         &["fit_labels"],
     ),
-    with_weight(with_features(
+    learning(with_features(
         define(
             "learn_and_predict",
             "learn_and_predict('algorithm', labels, features...) OVER (ORDER BY ...)",
             "Predicts each row with what was learned from the rows before it in the frame.",
-            &[SPEC, LABELS, FEATURES, WEIGHT],
+            &[SPEC, LABELS, FEATURES],
             3,
         ),
         2,

@@ -7,6 +7,7 @@ mod cache;
 mod call;
 mod error;
 mod info;
+mod learn;
 mod merge;
 mod metrics;
 mod model_argument;
@@ -25,7 +26,7 @@ pub use tables::{FileTables, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 
@@ -70,6 +71,7 @@ pub fn register_with(ctx: &SessionContext, registry: Registry) {
     }
     ctx.register_udaf(AggregateUDF::from(train::TrainLabels::new(&cache)));
     ctx.register_udaf(AggregateUDF::from(merge::MergeModels::new(&cache)));
+    ctx.register_udwf(WindowUDF::from(learn::LearnAndPredict::new(&cache)));
     for function in metrics::functions() {
         ctx.register_udaf(AggregateUDF::from(function));
     }

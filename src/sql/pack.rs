@@ -7,6 +7,7 @@
 use super::cache::ModelCache;
 use super::call::{Definition, definition};
 use super::error::to_datafusion;
+use super::learn;
 use super::weight::is_weight;
 use crate::data::Binding;
 use crate::error::Error;
@@ -17,13 +18,15 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::functions::core::named_struct;
 use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, unnormalize_col};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, WindowFrame, WindowFrameBound, WindowFrameUnits, lit,
+};
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::prelude::SessionContext;
 
@@ -124,7 +127,19 @@ impl PackFeatures {
             // `learn_and_predict(…) OVER` and any of the aggregates used as a window.
             Expr::WindowFunction(mut window) => {
                 let WindowFunction { fun, params } = window.as_mut();
-                let packed = self.pack_arguments(fun.name(), &mut params.args, schema)?;
+                let mut packed = self.pack_arguments(fun.name(), &mut params.args, schema)?;
+                if fun.name() == learn::NAME && params.args.len() == 3 {
+                    // The frame as a constant: the function keeps what it knows of it by itself.
+                    let rows = learn::rows_before(params)
+                        .map_err(|e| to_datafusion(e.context(fun.name())))?;
+                    params.args.push(lit(ScalarValue::UInt64(rows)));
+                    params.window_frame = WindowFrame::new_bounds(
+                        WindowFrameUnits::Rows,
+                        WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+                        WindowFrameBound::CurrentRow,
+                    );
+                    packed = true;
+                }
                 Ok(transformed(Expr::WindowFunction(window), packed))
             }
             other => Ok(Transformed::no(other)),
@@ -146,7 +161,7 @@ impl PackFeatures {
         }
         let packed = pack(definition, first, arguments, schema)
             .map_err(|e| to_datafusion(e.context(function)))?;
-        if definition.takes_weight {
+        if definition.learns {
             self.check_learning(definition, arguments, schema)
                 .map_err(|e| to_datafusion(e.context(function)))?;
         }
@@ -199,10 +214,19 @@ fn pack(
     let rest = &arguments[first..];
     let weights = rest.iter().filter(|e| is_weighty(e)).count();
     if weights > 0 && !definition.takes_weight {
-        return Err(Error::usage("rows have weights when they are learned: leave row_weight out"));
+        return Err(Error::usage("weights are for train_labels: leave row_weight out"));
     }
     if weights > 1 {
         return Err(Error::usage("there are two weights: a row has one"));
+    }
+    // The frame that was read stands after the features of a window function.
+    let is_read = |rest: &[Expr]| {
+        let frame =
+            rest.last().is_some_and(|e| matches!(e, Expr::Literal(ScalarValue::UInt64(_), _)));
+        definition.learns && rest.len() == 2 && frame && holds_features(&type_of(&rest[0]))
+    };
+    if is_read(rest) {
+        return Ok(false);
     }
     let is_done = match rest {
         // One struct is packed already (a plan may be analyzed again); a map or list is the features.
