@@ -5,7 +5,7 @@
 
 use super::call::Call;
 use super::error::to_datafusion;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StructArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, StructArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::error::Result as DataFusionResult;

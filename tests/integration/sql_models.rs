@@ -74,6 +74,34 @@ fn a_model_is_read_from_a_url_and_again_when_it_changes() {
 }
 
 #[test]
+fn planning_finds_what_can_be_known_without_rows() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    let (data, model) = (place.path("t.parquet"), place.path("m.labelflow"));
+    let (data, model) = (data.display().to_string(), model.display().to_string());
+    let ctx = session(&SessionOptions::default()).unwrap();
+    let plan = |sql: &str| {
+        Runtime::new().unwrap().block_on(async {
+            let query = ctx.sql(sql).await.map_err(from_datafusion)?;
+            query.into_optimized_plan().map_err(from_datafusion)
+        })
+    };
+    for (call, expected) in [
+        ("train_labels('nabx', labels, f0)".to_string(), "did you mean `naibx`"),
+        ("train_labels('naibx', labels, DATE '2024-01-01')".into(), "cannot be a feature"),
+        ("train_labels(array_to_string(labels, ','), labels, f0)".into(), "must be a constant text"),
+        ("train_labels('naibx', f0, f1)".into(), "labels must be a list"),
+        (format!("predict_labels('{model}', f0, f1)"), "feature `f2` of the model is missing"),
+        ("predict_labels('no.labelflow', f0)".into(), "model file `no.labelflow`"),
+        ("learn_and_predict('naibx', labels, f0) OVER ()".into(), "ORDER BY"),
+    ] {
+        let error = plan(&format!("SELECT {call} FROM '{data}'")).unwrap_err();
+        assert!(error.to_string().contains(expected), "{call}: {error}");
+    }
+    assert!(plan(&format!("SELECT predict_labels('{model}', f0, f1, f2, f3) FROM '{data}'")).is_ok());
+}
+
+#[test]
 fn a_query_over_the_memory_limit_says_so() {
     let options =
         SessionOptions { memory_limit: Some(20 << 20), partitions: 2, ..Default::default() };
