@@ -201,6 +201,16 @@ impl Trainer {
         &self.algorithm
     }
 
+    /// Its spec.
+    pub(crate) fn spec(&self) -> &CheckedSpec {
+        &self.spec
+    }
+
+    /// What was learned, without the trainer.
+    pub(crate) fn into_learner(self) -> Box<dyn Learner> {
+        self.learner
+    }
+
     /// A learner of the same spec that has seen nothing.
     pub(crate) fn fresh(&self) -> Result<Box<dyn Learner>> {
         (self.algorithm.start)(&self.spec)

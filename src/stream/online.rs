@@ -87,7 +87,7 @@ pub struct OnlineLearner {
     pub(super) learned: u64,
     /// By label, the number of the row in which it was last learned, plus one.
     pub(super) last_seen: Vec<u64>,
-    parameters: Parameters,
+    pub(super) parameters: Parameters,
     /// The place of each label in name order.
     order: Vec<u32>,
     /// The row at hand, and the rows that are not learned.
@@ -97,7 +97,7 @@ pub struct OnlineLearner {
 
 /// What answers.
 #[derive(Debug)]
-enum Parameters {
+pub(super) enum Parameters {
     /// Not known yet: columns are not known before the first labelled row.
     Unknown,
     /// Parameters that follow every row; `None` when they have to start anew.
