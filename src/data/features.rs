@@ -1,6 +1,6 @@
 //! Feature spaces: which features there are, of which kind, and how they are numbered.
 
-use super::Vocabulary;
+use super::{Pattern, Vocabulary};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -63,6 +63,8 @@ pub struct Feature {
 pub struct FeatureOptions {
     /// Read every feature that allows it as this kind.
     pub force: Option<FeatureKind>,
+    /// Columns whose values are counts, whatever `force` says.
+    pub counts: Vec<Pattern>,
     /// A column that holds the size of the set to predict and is no feature.
     pub given_size: Option<String>,
     /// Whether an evaluation may give the true size of each set, because the spec asks for it.

@@ -1,9 +1,13 @@
 //! Label columns: from Arrow arrays to label sets.
 
 use super::LabelSets;
+use super::label_columns::{are_flags, flag_lists};
+use super::plain::{plain, plain_type};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, OffsetSizeTrait};
-use arrow::array::{GenericListArray, StringArray, StringViewArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait, StringArray, StringViewArray,
+    new_null_array,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 use std::sync::Arc;
@@ -15,26 +19,65 @@ pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 
 /// Reads label columns; names are turned into ids by the caller's closure.
 ///
+/// A column of labels is a list of texts or integers, or a struct of 0/1 columns, one for each label.
+///
 /// # Nulls
 ///
-/// A NULL list is an unlabelled row: it gets no set and is left out of the row numbers returned.
-/// An empty list is a row observed to have no labels. A NULL inside a list is an error.
+/// A NULL list is an unlabelled row: it gets no set and is left out of the row numbers returned; so
+/// is a row with a NULL in a 0/1 column. An empty list is a row observed to have no labels. A NULL
+/// inside a list is an error.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LabelReader;
 
 impl LabelReader {
     /// Whether a column of `data_type` can hold label sets.
     pub fn accepts(data_type: &DataType) -> bool {
-        match data_type {
+        match plain_type(data_type) {
             DataType::List(item)
             | DataType::LargeList(item)
             | DataType::ListView(item)
             | DataType::LargeListView(item)
-            | DataType::FixedSizeList(item, _) => is_label(item.data_type()),
-            DataType::Dictionary(_, value) => LabelReader::accepts(value),
+            | DataType::FixedSizeList(item, _) => is_label(plain_type(item.data_type())),
+            DataType::Struct(fields) => are_flags(fields),
             DataType::Null => true,
             _ => false,
         }
+    }
+
+    /// The labels that a column of this type declares, whether they occur or not: those of a set of
+    /// 0/1 columns.
+    pub fn declared(data_type: &DataType) -> Option<impl Iterator<Item = &str>> {
+        match data_type {
+            DataType::Struct(fields) => Some(fields.iter().map(|f| f.name().as_str())),
+            _ => None,
+        }
+    }
+
+    /// The sets as plain lists of texts (`List` or `LargeList` of `Utf8` or `Utf8View`), NULL where a
+    /// row is unlabelled.
+    ///
+    /// # Errors
+    ///
+    /// A column of another type, or a 0/1 column that holds something else.
+    pub fn lists(column: &ArrayRef) -> Result<ArrayRef> {
+        if !LabelReader::accepts(column.data_type()) {
+            return Err(Error::data(format!(
+                "labels must be a list of texts or integers, or a struct of 0/1 columns, not {}",
+                column.data_type()
+            )));
+        }
+        let column = plain(column)?;
+        Ok(match column.data_type() {
+            DataType::List(item) | DataType::LargeList(item) if is_plain(item.data_type()) => {
+                column
+            }
+            DataType::Struct(_) => Arc::new(flag_lists(column.as_struct())?),
+            DataType::Null => new_null_array(&DataType::List(text_item()), column.len()),
+            DataType::List(_) | DataType::ListView(_) => {
+                cast(&column, &DataType::List(text_item()))?
+            }
+            _ => cast(&column, &DataType::LargeList(text_item()))?,
+        })
     }
 
     /// Appends the set of every labelled row of `column` to `sets`.
@@ -50,34 +93,11 @@ impl LabelReader {
         sets: &mut LabelSets,
         mut id_of: impl FnMut(&str) -> Result<Option<u32>>,
     ) -> Result<Option<Vec<u32>>> {
-        if column.data_type() == &DataType::Null {
-            return Ok(Some(Vec::new()));
-        }
-        if !LabelReader::accepts(column.data_type()) {
-            return Err(Error::data(format!(
-                "labels must be a list of texts or integers, not {}",
-                column.data_type()
-            )));
-        }
-        match column.data_type() {
-            DataType::List(item) if is_plain_text(item.data_type()) => {
-                read_list(column.as_list::<i32>(), sets, &mut id_of)
-            }
-            DataType::LargeList(item) if is_plain_text(item.data_type()) => {
-                read_list(column.as_list::<i64>(), sets, &mut id_of)
-            }
-            DataType::LargeList(_) | DataType::LargeListView(_) => {
-                let plain: ArrayRef = Arc::new(
-                    cast(column, &DataType::LargeList(text_item()))?.as_list::<i64>().clone(),
-                );
-                let list: &LargeListArray = plain.as_list();
-                read_list(list, sets, &mut id_of)
-            }
-            _ => {
-                let plain = cast(column, &DataType::List(text_item()))?;
-                let list: &ListArray = plain.as_list();
-                read_list(list, sets, &mut id_of)
-            }
+        let lists = LabelReader::lists(column)?;
+        match lists.data_type() {
+            DataType::List(_) => read_list(lists.as_list::<i32>(), sets, &mut id_of),
+            DataType::LargeList(_) => read_list(lists.as_list::<i64>(), sets, &mut id_of),
+            other => Err(Error::internal(format!("labels of type {other} were not cast"))),
         }
     }
 }
@@ -86,16 +106,12 @@ fn text_item() -> Arc<Field> {
     Arc::new(Field::new_list_field(DataType::Utf8, true))
 }
 
-fn is_plain_text(data_type: &DataType) -> bool {
+fn is_plain(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::Utf8View)
 }
 
 fn is_label(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => true,
-        DataType::Dictionary(_, value) => is_label(value),
-        other => other.is_integer(),
-    }
+    data_type.is_string() || data_type.is_integer() || data_type == &DataType::Null
 }
 
 fn read_list<O: OffsetSizeTrait>(
@@ -153,7 +169,7 @@ fn read_rows<'a, O: OffsetSizeTrait>(
 mod tests {
     use super::*;
     use crate::data::Vocabulary;
-    use arrow::array::{ListBuilder, StringBuilder};
+    use arrow::array::{ListArray, ListBuilder, StringBuilder};
 
     type Named = Vec<Vec<String>>;
 

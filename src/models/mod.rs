@@ -38,3 +38,6 @@ pub use params::{Allowed, CheckedSpec, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
 pub use trainer::{Trainer, holds_features, root, split_columns};
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use super::grouped::CopyBuffer;
 use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, Used};
+use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, Used, plain_type};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray};
 use arrow::datatypes::DataType;
@@ -450,7 +450,7 @@ pub fn root(batch: &RecordBatch) -> ArrayRef {
 /// Whether one column of this type is all features of a row rather than one of them.
 pub fn holds_features(data_type: &DataType) -> bool {
     matches!(
-        data_type,
+        plain_type(data_type),
         DataType::Struct(_)
             | DataType::Map(..)
             | DataType::List(_)

@@ -113,8 +113,8 @@ impl Adwin {
             }
             let new = (all.mean * all.n - old.mean * old.n) / n;
             let inverse = 1.0 / old.n + 1.0 / n;
-            let bound = (2.0 * inverse * variance * confidence).sqrt()
-                + 2.0 / 3.0 * inverse * confidence;
+            let bound =
+                (2.0 * inverse * variance * confidence).sqrt() + 2.0 / 3.0 * inverse * confidence;
             if (old.mean - new).abs() > bound {
                 return Some(Change { from: old.mean, to: new });
             }

@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::store;
-use arrow::array::{Array, ArrayRef, AsArray, LargeBinaryArray, RecordBatch, StringArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, LargeBinaryArray, RecordBatch, StringArray, UInt32Array,
+};
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -174,8 +176,7 @@ impl CheckpointDir {
 
     /// The numbers of the checkpoints there are, ascending.
     fn numbers(&self) -> Result<Vec<u64>> {
-        let failed =
-            |e| Error::io(format!("checkpoint directory `{}`", self.dir.display()), e);
+        let failed = |e| Error::io(format!("checkpoint directory `{}`", self.dir.display()), e);
         let mut numbers = Vec::new();
         for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();

@@ -287,11 +287,14 @@ impl Pending {
         let versions: ArrayRef = Arc::new(first.versions.clone());
         let versions = self.gather(&versions, &places, |s| s.versions())?;
         let keys: ArrayRef = Arc::new(StringArray::from_iter_values(waiting.iter().map(|w| w.0)));
-        let columns =
-            [("key", keys), ("features", features), ("predicted", predicted), ("version", versions)];
-        let field = |(name, array): &(&str, ArrayRef)| {
-            Field::new(*name, array.data_type().clone(), true)
-        };
+        let columns = [
+            ("key", keys),
+            ("features", features),
+            ("predicted", predicted),
+            ("version", versions),
+        ];
+        let field =
+            |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
         let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
         let columns = columns.into_iter().map(|c| c.1).collect();
         Ok(Some(RecordBatch::try_new(Arc::new(schema), columns)?))

@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::models::Registry;
 use arrow::array::RecordBatch;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -213,7 +213,8 @@ impl Pipeline {
                     let out = self.on_error.process(&mut self.stage, &sourced.batch)?;
                     if self.stage.counts().refused_batches > refused {
                         let last = sourced.batch.num_rows();
-                        watcher.note(&format!("a batch of {last} rows was refused and passed over"));
+                        watcher
+                            .note(&format!("a batch of {last} rows was refused and passed over"));
                     }
                     *position = sourced.position;
                     if let Some(out) = out {

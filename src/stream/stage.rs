@@ -4,8 +4,10 @@ use super::pending::{From, Pending, Role, WhenFull, key_texts};
 use super::{Answers, OnlineLearner, OnlineOptions, RunningReport};
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry, holds_features};
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, UInt64Array};
 use arrow::array::AsArray;
+use arrow::array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, UInt64Array,
+};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
 use std::sync::{Arc, Mutex, PoisonError};

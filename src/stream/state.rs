@@ -24,10 +24,7 @@ impl Stage {
         out.put_json("settings", &self.options.settings());
         let Counts { rows, refused_batches, refused_rows, unmatched } = self.counts;
         let given_up = self.waiting().1;
-        out.put_json(
-            "counts",
-            &json!([rows, refused_batches, refused_rows, unmatched, given_up]),
-        );
+        out.put_json("counts", &json!([rows, refused_batches, refused_rows, unmatched, given_up]));
         if let Some(layout) = &self.layout {
             out.put_batch("schema", &RecordBatch::new_empty(layout.schema.clone()))?;
         }

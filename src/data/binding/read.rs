@@ -1,5 +1,6 @@
 //! From arrays to rows.
 
+use super::super::plain::plain;
 use super::super::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
 use super::source::Open;
 use super::{Binding, Leaf, Source, Target};
@@ -228,17 +229,21 @@ fn infinite(name: &str) -> Error {
     ))
 }
 
-/// The array at `path` below `root`; rows whose struct is NULL are NULL.
+/// The array at `path` below `root`, without dictionaries and runs; rows whose struct is NULL are
+/// NULL.
 fn at_path(root: &ArrayRef, path: &[usize]) -> Result<ArrayRef> {
-    let mut array = Arc::clone(root);
+    let mut array = plain(root)?;
     for &i in path {
         let parent = array
             .as_struct_opt()
             .ok_or_else(|| Error::internal("a feature path leads through no struct"))?;
         let child = Arc::clone(parent.column(i));
         array = match parent.nulls().filter(|n| n.null_count() > 0) {
-            None => child,
+            None => plain(&child)?,
+            // Nothing but NULLs is in there anyway.
+            Some(_) if child.data_type() == &DataType::Null => child,
             Some(nulls) => {
+                let child = plain(&child)?;
                 let nulls = NullBuffer::union(Some(nulls), child.nulls());
                 make_array(child.to_data().into_builder().nulls(nulls).build()?)
             }

@@ -1,6 +1,6 @@
 //! The places in an Arrow type that hold features.
 
-use super::super::{FeatureKind, FeatureOptions, FeatureSpace};
+use super::super::{FeatureKind, FeatureOptions, FeatureSpace, plain_type};
 use crate::error::{Error, Result};
 use arrow::datatypes::DataType;
 
@@ -23,15 +23,10 @@ impl Shape {
     }
 
     fn of(data_type: &DataType) -> Option<Shape> {
-        Some(match data_type {
+        Some(match plain_type(data_type) {
             DataType::Boolean => Shape::Flag,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Shape::Text,
             DataType::Null => Shape::Number,
-            DataType::Dictionary(_, value) => match Shape::of(value)? {
-                shape if shape.is_open() => return None,
-                shape => shape,
-            },
-            DataType::RunEndEncoded(_, value) => Shape::of(value.data_type())?,
             DataType::List(item)
             | DataType::LargeList(item)
             | DataType::FixedSizeList(item, _)
@@ -42,7 +37,7 @@ impl Shape {
                 _ => return None,
             },
             DataType::Map(entries, _) => match entries.data_type() {
-                DataType::Struct(fields) if fields.len() == 2 => {
+                DataType::Struct(fields) if fields.len() == 2 && is_key(fields[0].data_type()) => {
                     match Shape::of(fields[1].data_type())? {
                         Shape::Number => Shape::NumberMap,
                         Shape::Flag => Shape::FlagMap,
@@ -55,6 +50,12 @@ impl Shape {
             _ => return None,
         })
     }
+}
+
+/// Whether the keys of a map can name features.
+fn is_key(data_type: &DataType) -> bool {
+    let data_type = plain_type(data_type);
+    data_type.is_string() || data_type.is_integer()
 }
 
 /// A place in an Arrow type that holds features: a scalar of name `name`, or an open column whose
@@ -95,7 +96,7 @@ pub(super) fn sources(
     strict: bool,
 ) -> Result<Option<Vec<usize>>> {
     let mut given = None;
-    if let DataType::Struct(_) = root {
+    if let DataType::Struct(_) = plain_type(root) {
         walk(root, &mut Vec::new(), "", options, out, &mut given, strict)?;
     } else {
         match Shape::of(root) {
@@ -122,13 +123,13 @@ fn walk(
     given: &mut Option<Vec<usize>>,
     strict: bool,
 ) -> Result<()> {
-    let DataType::Struct(fields) = data_type else { return Ok(()) };
+    let DataType::Struct(fields) = plain_type(data_type) else { return Ok(()) };
     for (i, field) in fields.iter().enumerate() {
         let name = format!("{prefix}{}", field.name());
         path.push(i);
         if options.given_size.as_deref() == Some(name.as_str()) {
             *given = Some(path.clone());
-        } else if let DataType::Struct(_) = field.data_type() {
+        } else if let DataType::Struct(_) = plain_type(field.data_type()) {
             walk(field.data_type(), path, &format!("{name}."), options, out, given, strict)?;
         } else if let Some(shape) = Shape::of(field.data_type()) {
             let name = if shape.is_open() { format!("{name}.") } else { name };
@@ -155,10 +156,11 @@ impl Source {
             Shape::Text => Category,
             Shape::Tokens => Count,
         };
-        let kind = options.force.unwrap_or(natural);
+        let counted = options.counts.iter().any(|p| p.matches(self.name.trim_end_matches('.')));
+        let kind = if counted { Count } else { options.force.unwrap_or(natural) };
         let fits = match self.shape {
             Shape::Number | Shape::Flag => true,
-            Shape::Text => kind == Category,
+            Shape::Text => kind == Category && !counted,
             _ => kind != Category,
         };
         if !fits {

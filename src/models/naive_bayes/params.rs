@@ -1,7 +1,7 @@
 //! Parameters of NaiBX.
 
 use super::super::{Allowed, CheckedSpec, Parameter, Spec, Value};
-use crate::data::{FeatureKind, FeatureOptions};
+use crate::data::{FeatureKind, FeatureOptions, Pattern};
 use crate::error::{Error, Result};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -10,6 +10,14 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         default: "auto",
         allowed: Allowed::Words(&["auto", "gaussian", "bernoulli", "multinomial", "categorical"]),
         help: "how feature values are modelled; auto goes by the type of each column",
+    },
+    Parameter {
+        name: "counts",
+        default: "none",
+        allowed: Allowed::Custom("none, or column names in quotes, such as 'word_*|tf_*'", |v| {
+            matches!(v, Value::Word(_))
+        }),
+        help: "columns that hold counts, whatever event says; `*` stands for any characters, `|` between names",
     },
     Parameter {
         name: "smoothing",
@@ -166,6 +174,10 @@ pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
             "multinomial" => Some(FeatureKind::Count),
             "categorical" => Some(FeatureKind::Category),
             _ => None,
+        },
+        counts: match spec.word("counts")? {
+            "none" => Vec::new(),
+            names => names.split('|').map(Pattern::new).collect(),
         },
         true_size: size == Size::Given(None),
         given_size: match size {

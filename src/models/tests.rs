@@ -1,0 +1,3 @@
+//! What holds for training and scoring whatever the algorithm.
+
+mod encodings;
