@@ -159,8 +159,10 @@ impl Adwin {
         for level in 0..levels {
             let mut buckets = VecDeque::new();
             for _ in 0..whole(2 + level)?.min(BUCKETS) {
-                let [n, mean, m2] = numbers.get(at..at + 3) else { return Err(unfit()) };
-                let cell = [*n, *mean, *m2];
+                let Some(&[n, mean, m2]) = numbers.get(at..at + 3) else {
+                    return Err(unfit());
+                };
+                let cell = [n, mean, m2];
                 buckets.push_back(Moment::from_columns(|c| cell[c]));
                 at += 3;
             }

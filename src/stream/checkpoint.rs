@@ -180,7 +180,7 @@ impl CheckpointDir {
         let mut numbers = Vec::new();
         for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
-            let number = name
+            let number: Option<u64> = name
                 .to_str()
                 .and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok());
             numbers.extend(number);

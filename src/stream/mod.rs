@@ -21,6 +21,7 @@ mod online;
 mod pending;
 mod pipeline;
 mod report;
+mod report_form;
 mod sink;
 mod source;
 mod stage;

@@ -94,6 +94,12 @@ impl Pending {
         self.waiting.len()
     }
 
+    /// How many rows are kept, those that no longer wait too.
+    #[cfg(test)]
+    pub(super) fn stored_rows(&self) -> usize {
+        self.kept
+    }
+
     /// What each row of a batch is, without changing anything.
     ///
     /// # Errors
@@ -151,7 +157,7 @@ impl Pending {
     pub(super) fn gather(
         &self,
         own: &ArrayRef,
-        places: &[Option<From>],
+        places: &[Option<Origin>],
         column: impl Fn(&Stored<'_>) -> ArrayRef,
     ) -> Result<ArrayRef> {
         let nothing = new_null_array(own.data_type(), 1);
@@ -161,8 +167,8 @@ impl Pending {
         for place in places {
             indices.push(match *place {
                 None => (1, 0),
-                Some(From::Batch(row)) => (0, row),
-                Some(From::Store(segment, row)) => {
+                Some(Origin::Batch(row)) => (0, row),
+                Some(Origin::Store(segment, row)) => {
                     let known = *at.entry(segment).or_insert(sources.len());
                     if known == sources.len() {
                         let kept = self.segments.get(&segment).ok_or_else(lost)?;
@@ -280,8 +286,8 @@ impl Pending {
     pub(super) fn encode(&self) -> Result<Option<RecordBatch>> {
         let waiting = self.in_order();
         let Some(first) = self.segments.values().next() else { return Ok(None) };
-        let places: Vec<Option<From>> =
-            waiting.iter().map(|(_, p)| Some(From::Store(p.segment, p.row))).collect();
+        let places: Vec<Option<Origin>> =
+            waiting.iter().map(|(_, p)| Some(Origin::Store(p.segment, p.row))).collect();
         let features = self.gather(&first.features, &places, |s| s.features())?;
         let predicted = self.gather(&first.predicted, &places, |s| s.predicted())?;
         let versions: ArrayRef = Arc::new(first.versions.clone());
@@ -330,7 +336,7 @@ impl Pending {
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum From {
+pub(super) enum Origin {
     /// A row of the batch at hand.
     Batch(usize),
     /// A row of a segment of the store.

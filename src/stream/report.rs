@@ -5,7 +5,7 @@ use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, SetMetrics};
 use crate::stats::{StateReader, StateWriter};
-use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
+use arrow::array::{ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
 use std::cmp::Ordering;
 use std::collections::VecDeque;

@@ -35,15 +35,30 @@ pub trait Source: Send {
     fn resume(&mut self, position: &Value) -> Result<()>;
 }
 
+impl Source for Box<dyn Source> {
+    fn next(&mut self) -> Result<Option<Sourced>> {
+        (**self).next()
+    }
+
+    fn resume(&mut self, position: &Value) -> Result<()> {
+        (**self).resume(position)
+    }
+}
+
 /// Arrow IPC from a pipe; the position is the number of rows read.
 ///
 /// After a restart the producer sends all rows again, and those that are done are passed over.
-#[derive(Debug)]
 pub struct IpcSource<R> {
     input: Option<R>,
     reader: Option<StreamReader<R>>,
     rows: u64,
     skip: u64,
+}
+
+impl<R> std::fmt::Debug for IpcSource<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IpcSource").field("rows", &self.rows).finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> IpcSource<R> {

@@ -1,7 +1,8 @@
 //! A model around a stream of record batches.
 
-use super::pending::{From, Pending, Role, WhenFull, key_texts};
+use super::pending::{Origin, Pending, Role, WhenFull, key_texts};
 use super::{Answers, OnlineLearner, OnlineOptions, RunningReport};
+use crate::data::Pattern;
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry, holds_features};
 use arrow::array::AsArray;
@@ -49,9 +50,10 @@ pub struct StageOptions {
     pub mode: Mode,
     /// The column of labels. In [`Mode::Score`] it may be missing.
     pub labels: String,
-    /// The columns that are features; all but labels, key, time and `exclude` when empty.
+    /// Patterns of the columns that are features; all but labels, key, time and `exclude` when
+    /// empty.
     pub features: Vec<String>,
-    /// Columns that are no features.
+    /// Patterns of columns that are no features.
     pub exclude: Vec<String>,
     /// The column of event times, for forgetting by time.
     pub time: Option<String>,
@@ -285,7 +287,7 @@ impl Stage {
             None => self.options.layout(&batch.schema())?,
         };
         let fitted = layout.fit(batch);
-        let out = fitted.and_then(|batch| match &self.options.mode {
+        let out = fitted.and_then(|batch| match self.options.mode {
             Mode::Score => self.score(&batch, &layout),
             Mode::Learn => self.learn(&batch, &layout),
             Mode::TestThenTrain => self.test_then_train(&batch, &layout),
@@ -343,9 +345,9 @@ impl Stage {
             self.pending.as_mut().ok_or_else(|| Error::internal("nothing waits for labels"))?;
         let roles = pending.roles(&keys, labels)?;
         let of_features = |(row, role): (usize, &Role)| match *role {
-            Role::Question | Role::Unmatched => Some(From::Batch(row)),
-            Role::AnswerTo(asked) => Some(From::Batch(asked)),
-            Role::Answer { segment, row } => Some(From::Store(segment, row)),
+            Role::Question | Role::Unmatched => Some(Origin::Batch(row)),
+            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
+            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
         };
         let places: Vec<_> = roles.iter().enumerate().map(of_features).collect();
         let joined = pending.gather(&features, &places, |s| s.features())?;
@@ -359,9 +361,9 @@ impl Stage {
         // What was answered when the row came: now, or when it began to wait.
         let of_answers = |(row, role): (usize, &Role)| match *role {
             Role::Unmatched => None,
-            Role::Question => Some(From::Batch(row)),
-            Role::AnswerTo(asked) => Some(From::Batch(asked)),
-            Role::Answer { segment, row } => Some(From::Store(segment, row)),
+            Role::Question => Some(Origin::Batch(row)),
+            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
+            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
         };
         let places: Vec<_> = roles.iter().enumerate().map(of_answers).collect();
         let own: ArrayRef = Arc::new(answers.predicted);
@@ -437,17 +439,17 @@ impl StageOptions {
             Mode::Delayed { key, .. } => Some(find(key, "key")?),
             _ => None,
         };
-        let features = match self.features.is_empty() {
-            false => {
-                let found = self.features.iter().map(|name| find(name, "feature"));
-                found.collect::<Result<Vec<_>>>()?
-            }
-            true => {
-                let other = |i: &usize| [labels, time, key].contains(&Some(*i));
-                let excluded = |i: &usize| self.exclude.iter().any(|e| e == names[*i]);
-                (0..names.len()).filter(|i| !other(i) && !excluded(i)).collect()
-            }
+        let matches = |pattern: &String, name: &str| Pattern::new(pattern).matches(name);
+        if let Some(none) = self.features.iter().find(|p| !names.iter().any(|n| matches(p, n))) {
+            find(none, "feature")?;
+        }
+        let chosen = |i: &usize| {
+            let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, names[*i]));
+            ![labels, time, key].contains(&Some(*i))
+                && (self.features.is_empty() || any(&self.features))
+                && !any(&self.exclude)
         };
+        let features: Vec<usize> = (0..names.len()).filter(chosen).collect();
         if features.is_empty() {
             return Err(Error::data(format!(
                 "there is no feature column; the columns are: {}",

@@ -167,7 +167,7 @@ impl OnlineLearner {
         }
         let restored = |name: &str| -> Result<Vec<Block>> {
             let places = state[name].as_array().ok_or_else(unfit)?;
-            let block = |(i, place): (usize, &Value)| {
+            let block = |(i, place): (usize, &Value)| -> Result<Block> {
                 let bytes = from.get(&format!("{name}/{i}")).ok_or_else(unfit)?;
                 let model = snapshot_from_bytes(bytes, registry)?;
                 Ok(Block {

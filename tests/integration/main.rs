@@ -10,3 +10,4 @@ mod commands;
 mod partitions;
 mod program;
 mod slt;
+mod stream;
