@@ -113,7 +113,8 @@ impl OnlineLearner {
     ///
     /// Unknown algorithms and parameters; forgetting that the algorithm cannot do.
     pub fn try_new(registry: &Registry, spec: &str, options: OnlineOptions) -> Result<Self> {
-        OnlineLearner::start(Trainer::try_new(registry, spec)?, options)
+        let (algorithm, spec) = registry.resolve(spec)?;
+        OnlineLearner::start(Trainer::start_in_order(algorithm, spec)?, options)
     }
 
     /// A learner that goes on from `model`.
