@@ -15,6 +15,7 @@ mod merge;
 mod output;
 mod score;
 mod sql;
+mod stream;
 
 use crate::error::{Error, Result};
 use clap::{Parser, Subcommand};
@@ -41,6 +42,8 @@ enum Command {
     Fit(fit::Fit),
     /// Add predictions to a file.
     Score(score::Score),
+    /// Score, or learn from, a stream of rows that may have no end.
+    Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
     /// Merge models into one.
@@ -84,6 +87,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Import(command) => command.run(),
         Command::Fit(command) => command.run(),
         Command::Score(command) => command.run(),
+        Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),

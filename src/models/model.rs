@@ -1,9 +1,9 @@
 //! Trained models.
 
-use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer};
+use super::{Algorithm, CheckedSpec, Insight, Learner, Peer, RankedSet, Scorer, Trainer};
 use crate::data::{Binding, LabelSets, Rows, Space, Used, Vocabulary};
 use crate::error::{Error, Result};
-use crate::math::{sigmoid, top_k};
+use crate::math::{content_hash, sigmoid, top_k};
 use arrow::array::Array;
 use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
@@ -35,6 +35,8 @@ pub struct Model {
     buffers: Mutex<Vec<Rows>>,
     /// The digest of the bytes it was read from.
     digest: Option<Box<str>>,
+    /// A hash of what decides how features are read.
+    reading: OnceLock<u128>,
 }
 
 impl Model {
@@ -47,8 +49,8 @@ impl Model {
         learner: Box<dyn Learner>,
     ) -> Self {
         let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
-        let digest = None;
-        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest }
+        let (digest, reading) = (None, OnceLock::new());
+        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest, reading }
     }
 
     /// The same model with the digest of the bytes it was read from.
@@ -60,6 +62,14 @@ impl Model {
     /// The digest of the bytes it was read from, if it was read from bytes.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
+    }
+
+    /// The same model with a closed learner, where its algorithm has one.
+    pub(super) fn closed(self) -> Result<Self> {
+        Ok(match self.learner.close(&self.space)? {
+            None => self,
+            Some(learner) => Model::new(self.algorithm, self.spec, self.space, self.rows, learner),
+        })
     }
 
     /// The algorithm that learned it.
@@ -108,6 +118,34 @@ impl Model {
         Ok(Arc::clone(self.scorer.get_or_init(|| scorer)))
     }
 
+    /// What this model knows under other specs whose learners are of the same kind
+    /// ([`Learner::state_kind`]): a model for each, which share their work on the same rows.
+    ///
+    /// # Errors
+    ///
+    /// Specs of another kind.
+    pub fn peers(&self, specs: &[(Algorithm, CheckedSpec)]) -> Result<Vec<Model>> {
+        let started = specs.iter().map(|(algorithm, spec)| (algorithm.start)(spec));
+        let started = started.collect::<Result<Vec<_>>>()?;
+        let kind = self.learner.state_kind();
+        if kind.is_none() || started.iter().any(|learner| learner.state_kind() != kind) {
+            return Err(Error::incompatible("learners of different kinds do not share a state"));
+        }
+        let fitted = self.learner.fit_peers(&started, &self.space)?;
+        let model = |((algorithm, spec), (learner, scorer)): (&(Algorithm, CheckedSpec), Peer)| {
+            let (spec, space) = (spec.clone(), self.space.clone());
+            let model = Model::new(*algorithm, spec, space, self.rows, learner);
+            model.scorer.get_or_init(|| Arc::from(scorer));
+            model
+        };
+        Ok(specs.iter().zip(fitted).map(model).collect())
+    }
+
+    /// What a user should know about the fitted parameters, one sentence each.
+    pub fn notes(&self) -> Result<Vec<String>> {
+        Ok(self.scorer()?.notes())
+    }
+
     /// Reads features into rows in the numbering of this model.
     ///
     /// # Errors
@@ -151,8 +189,14 @@ impl Model {
     /// Whether features are read alike for this model and `other`: rows read for one can be scored
     /// by both.
     pub fn reads_like(&self, other: &Model) -> bool {
-        self.spec.canonical() == other.spec.canonical()
-            && self.space.features == other.space.features
+        self.reading() == other.reading()
+    }
+
+    fn reading(&self) -> u128 {
+        *self.reading.get_or_init(|| {
+            let content = format!("{} {:?}", self.spec, self.space.features.families());
+            content_hash(0, content.as_bytes())
+        })
     }
 
     /// The label set of every row: a list of label names in name order.

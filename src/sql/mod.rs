@@ -11,6 +11,7 @@ mod learn;
 mod merge;
 mod metrics;
 mod model_argument;
+mod ordered;
 mod pack;
 mod query;
 mod scoring;

@@ -87,7 +87,7 @@ pub struct OnlineLearner {
     pub(super) learned: u64,
     /// By label, the number of the row in which it was last learned, plus one.
     pub(super) last_seen: Vec<u64>,
-    parameters: Parameters,
+    pub(super) parameters: Parameters,
     /// The place of each label in name order.
     order: Vec<u32>,
     /// The row at hand, and the rows that are not learned.
@@ -97,7 +97,7 @@ pub struct OnlineLearner {
 
 /// What answers.
 #[derive(Debug)]
-enum Parameters {
+pub(super) enum Parameters {
     /// Not known yet: columns are not known before the first labelled row.
     Unknown,
     /// Parameters that follow every row; `None` when they have to start anew.
@@ -113,7 +113,8 @@ impl OnlineLearner {
     ///
     /// Unknown algorithms and parameters; forgetting that the algorithm cannot do.
     pub fn try_new(registry: &Registry, spec: &str, options: OnlineOptions) -> Result<Self> {
-        OnlineLearner::start(Trainer::try_new(registry, spec)?, options)
+        let (algorithm, spec) = registry.resolve(spec)?;
+        OnlineLearner::start(Trainer::start_in_order(algorithm, spec)?, options)
     }
 
     /// A learner that goes on from `model`.

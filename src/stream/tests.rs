@@ -1,15 +1,20 @@
 //! Test-then-train against a model refitted after every row; forgetting against learning anew.
 
+mod checkpoints;
+mod delayed;
 mod forgetting;
+mod pipeline;
 mod rows;
+mod stage;
 
-use super::{OnlineLearner, OnlineOptions};
+use super::{Mode, OnlineLearner, OnlineOptions, Stage, StageOptions};
+use crate::data::generate::{Generator, GeneratorOptions};
 use crate::models::Registry;
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, ListBuilder, StringBuilder,
-    StructArray,
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, ListBuilder, RecordBatch,
+    StringBuilder, StructArray,
 };
-use arrow::datatypes::Field;
+use arrow::datatypes::{Field, Schema};
 use std::sync::Arc;
 
 /// A fixed sequence that looks random (SplitMix64).
@@ -86,6 +91,32 @@ fn columns(columns: Vec<(String, ArrayRef)>) -> ArrayRef {
         .map(|(n, a)| (Arc::new(Field::new(n, a.data_type().clone(), true)), a))
         .collect::<Vec<_>>();
     Arc::new(StructArray::from(named))
+}
+
+/// A batch of columns.
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let fields: Vec<Field> =
+        columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    RecordBatch::try_new(schema, columns.into_iter().map(|c| c.1).collect()).unwrap()
+}
+
+/// Generated rows in batches of `size`.
+fn generated(rows: u64, size: usize, drift: bool) -> Vec<RecordBatch> {
+    let shape = GeneratorOptions { rows, features: 8, labels: 10, cardinality: 2.0, seed: 5 };
+    let mut generator = Generator::try_new(shape).unwrap();
+    if drift {
+        generator = generator.with_drift();
+    }
+    generator.batches(size).collect::<Result<_, _>>().unwrap()
+}
+
+fn options(mode: Mode) -> StageOptions {
+    StageOptions { mode, exclude: vec!["id".into()], ..StageOptions::default() }
+}
+
+fn stage(options: StageOptions) -> Stage {
+    Stage::try_new(&Registry::default(), "naibx", options).unwrap()
 }
 
 /// Rows whose numbers depend on their labels; labels appear one after the other, some rows have no

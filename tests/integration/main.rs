@@ -11,3 +11,4 @@ mod partitions;
 mod program;
 mod slt;
 mod sql_models;
+mod stream;

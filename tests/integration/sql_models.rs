@@ -24,10 +24,11 @@ fn count(ctx: &SessionContext, sql: &str) -> i64 {
 fn a_damaged_model_in_a_table_is_named() {
     let place = Workplace::with_data();
     place.ok(&split("fit t.parquet -o m.labelflow"));
-    let whole = place.bytes("m.labelflow");
-    let mut damaged = whole.clone();
+    place.rows("COPY (SELECT * FROM 't.parquet' WHERE id < 90) TO 'part.parquet'");
+    place.ok(&split("fit part.parquet -o part.labelflow"));
+    let (whole, mut damaged) = (place.bytes("m.labelflow"), place.bytes("part.labelflow"));
     damaged[2000] ^= 1;
-    let digest = labelflow::store::digest_of(&whole).unwrap().to_string();
+    let digest = labelflow::store::digest_of(&damaged).unwrap().to_string();
     let ctx = session(&SessionOptions::default()).unwrap();
     let bad: [&[u8]; 3] = [&damaged, &whole[..500], b""];
     for (i, bytes) in bad.into_iter().enumerate() {
@@ -89,7 +90,10 @@ fn planning_finds_what_can_be_known_without_rows() {
     for (call, expected) in [
         ("train_labels('nabx', labels, f0)".to_string(), "did you mean `naibx`"),
         ("train_labels('naibx', labels, DATE '2024-01-01')".into(), "cannot be a feature"),
-        ("train_labels(array_to_string(labels, ','), labels, f0)".into(), "must be a constant text"),
+        (
+            "train_labels(array_to_string(labels, ','), labels, f0)".into(),
+            "must be a constant text",
+        ),
         ("train_labels('naibx', f0, f1)".into(), "labels must be a list"),
         (format!("predict_labels('{model}', f0, f1)"), "feature `f2` of the model is missing"),
         ("predict_labels('no.labelflow', f0)".into(), "model file `no.labelflow`"),
@@ -98,7 +102,9 @@ fn planning_finds_what_can_be_known_without_rows() {
         let error = plan(&format!("SELECT {call} FROM '{data}'")).unwrap_err();
         assert!(error.to_string().contains(expected), "{call}: {error}");
     }
-    assert!(plan(&format!("SELECT predict_labels('{model}', f0, f1, f2, f3) FROM '{data}'")).is_ok());
+    assert!(
+        plan(&format!("SELECT predict_labels('{model}', f0, f1, f2, f3) FROM '{data}'")).is_ok()
+    );
 }
 
 #[test]

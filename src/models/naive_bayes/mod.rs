@@ -33,21 +33,20 @@
 //! Learning: the features of a row times its labels. Predicting: one matrix product (dense) or the
 //! entries of the row times the groups that know them (sparse), then O(m L) for the cascade.
 //!
+//! On streams of numeric columns its parameters follow every row (`follow`).
+//!
 //! # References
 //!
 //! L. Mossina, E. Rachelson: Naive Bayes Classification for Subset Selection.
 
 mod cascade;
 mod codec;
-mod complement;
 mod fit;
 mod follow;
 mod insight;
-mod likelihood;
 mod params;
 mod predict;
 mod size;
-mod sparse_weights;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +57,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "naibx",
     summary: "naive Bayes for label sets: size first, then labels one by one",
     parameters: params::PARAMETERS,
-    capabilities: Capabilities { forgets: true, decays: true, ranks_sets: true },
+    capabilities: |_| Capabilities { forgets: true, decays: true, ranks_sets: true, reopens: true },
     reference: "Mossina, Rachelson: Naive Bayes Classification for Subset Selection",
     features: params::features,
     start: fit::start,

@@ -5,7 +5,7 @@ mod object;
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use crate::models::{Model, Registry};
-use crate::store;
+use crate::store::{self, ModelReader};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -22,6 +22,8 @@ pub(super) struct ModelCache {
     /// Where the object stores of the session are known.
     runtime: Arc<RuntimeEnv>,
     inner: Mutex<Inner>,
+    /// Knows the schema of the last model, which the next is likely to have too.
+    reader: Mutex<ModelReader>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +62,7 @@ fn is_url(name: &str) -> bool {
 
 impl ModelCache {
     pub(super) fn new(registry: Registry, runtime: Arc<RuntimeEnv>) -> Self {
-        ModelCache { registry, runtime, inner: Mutex::default() }
+        ModelCache { registry, runtime, inner: Mutex::default(), reader: Mutex::default() }
     }
 
     pub(super) fn registry(&self) -> &Registry {
@@ -73,7 +75,9 @@ impl ModelCache {
         if let Some(model) = self.lock().get(digest) {
             return Ok(model);
         }
-        let model = Arc::new(store::from_bytes(bytes, &self.registry)?);
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let model = Arc::new(reader.read(bytes, &self.registry)?);
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = reader;
         self.lock().put(digest, &model);
         Ok(model)
     }

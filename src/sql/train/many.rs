@@ -1,9 +1,9 @@
 //! One model per group.
 
 use super::batch::Batch;
-use super::{Plan, outward, rows_type};
+use super::{Ending, Plan, outward, rows_type};
 use crate::error::Result;
-use crate::models::GroupedTrainer;
+use crate::models::{GroupedTrainer, Trainer};
 use crate::store::ModelWriter;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, ListArray, UInt32Array,
@@ -97,13 +97,13 @@ impl ManyModels {
         }
     }
 
-    fn take_models(&mut self, emit: EmitTo) -> Result<ArrayRef> {
+    fn take_models(&mut self, emit: EmitTo, ending: Ending) -> Result<ArrayRef> {
         self.learn()?;
         let count = self.count(emit);
         let mut out = BinaryViewBuilder::with_capacity(count);
         for trainer in self.models.take(count) {
             match trainer.filter(|t| t.rows() > 0) {
-                Some(trainer) => out.append_value(self.writer.to_bytes(&trainer.finish()?)?),
+                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(&trainer)?)?),
                 None => out.append_null(),
             }
         }
@@ -134,7 +134,7 @@ impl ManyModels {
     fn take_state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let count = self.count(emit);
         if (0..count).any(|group| self.models.has(group)) {
-            let models = self.take_models(emit)?;
+            let models = self.take_models(emit, Trainer::state)?;
             return Ok(vec![models, new_null_array(&rows_type(&self.plan.row), count)]);
         }
         Ok(vec![new_null_array(&DataType::BinaryView, count), self.take_rows(count)?])
@@ -194,7 +194,7 @@ impl GroupsAccumulator for ManyModels {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> DataFusionResult<ArrayRef> {
-        self.take_models(emit_to).map_err(outward)
+        self.take_models(emit_to, Trainer::finish).map_err(outward)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> DataFusionResult<Vec<ArrayRef>> {

@@ -14,7 +14,7 @@ use super::error::to_datafusion;
 use super::weight::is_weight;
 use crate::data::LabelReader;
 use crate::error::{Error, Result};
-use crate::models::{Algorithm, CheckedSpec, Trainer};
+use crate::models::{Algorithm, CheckedSpec, Model, Trainer};
 use crate::store;
 use batch::row_type;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
@@ -166,6 +166,9 @@ impl Plan {
         trainer.merge(&store::from_bytes(bytes, self.cache.registry())?)
     }
 }
+
+/// What a trainer becomes: the state partitions hand on, or the model a query returns.
+type Ending = fn(&Trainer) -> Result<Model>;
 
 /// An error on its way out, with the name of the function.
 fn outward(error: Error) -> datafusion::error::DataFusionError {

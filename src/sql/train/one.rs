@@ -1,7 +1,7 @@
 //! One model over all rows, and one over a sliding frame.
 
 use super::batch::Batch;
-use super::{Plan, outward, rows_type};
+use super::{Ending, Plan, outward, rows_type};
 use crate::error::Result;
 use crate::models::Trainer;
 use crate::store;
@@ -42,11 +42,11 @@ fn observe(trainer: &mut Trainer, rows: &Batch) -> Result<()> {
     trainer.observe_weighted(&rows.labels, &rows.features, rows.weights.as_ref())
 }
 
-/// The model of what `trainer` has learned, NULL when nothing.
-fn model_value(trainer: &Trainer) -> Result<ScalarValue> {
+/// What `trainer` has learned, NULL when nothing.
+fn model_value(trainer: &Trainer, ending: Ending) -> Result<ScalarValue> {
     let bytes = match trainer.rows() {
         0 => None,
-        _ => Some(store::to_bytes(&trainer.finish()?)?),
+        _ => Some(store::to_bytes(&ending(trainer)?)?),
     };
     Ok(ScalarValue::BinaryView(bytes))
 }
@@ -61,12 +61,12 @@ impl Accumulator for OneModel {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let model = model_value(&self.trainer).map_err(outward)?;
+        let model = model_value(&self.trainer, Trainer::state).map_err(outward)?;
         Ok(vec![model, ScalarValue::try_new_null(&rows_type(&self.plan.row))?])
     }
 
     fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
-        model_value(&self.trainer).map_err(outward)
+        model_value(&self.trainer, Trainer::finish).map_err(outward)
     }
 
     fn size(&self) -> usize {
@@ -111,7 +111,7 @@ impl SlidingModel {
             self.rows = VecDeque::from([rows.clone()]);
             observe(&mut trainer, &rows)?;
         }
-        model_value(&trainer)
+        model_value(&trainer, Trainer::finish)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Gaussian likelihoods that are kept up to date group by group.
 //!
-//! [`Likelihood`](super::super::likelihood::Likelihood) centres and scales every feature by the
+//! [`Likelihood`](super::super::super::likelihood::Likelihood) centres and scales every feature by the
 //! moments over all rows, which change with every row. Here terms are those of the plain formula
 //! `-1/2 (ln v + (x - mean)^2 / v)`, which differ from those by the same amount in every group; so
 //! a row changes only its own groups. What does depend on all rows (groups without a variance of
 //! their own, floors, limits of far values) is taken from [`AllRows`] when a row is scored.
 
-use super::super::likelihood::{FAR, FLOOR, NOISE};
+use super::super::super::likelihood::{FAR, FLOOR, NOISE};
 use crate::stats::{Cell, FeatureStats, Moment};
 
 /// How near to a limit a number counts as beyond it, so that rounding decides nothing.
