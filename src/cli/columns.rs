@@ -21,7 +21,7 @@ pub(super) struct ColumnOptions {
 }
 
 /// The name of a column that is taken to be a row number.
-const ID: &str = "id";
+pub(super) const ID: &str = "id";
 
 impl ColumnOptions {
     /// The feature columns of a table.

@@ -55,6 +55,7 @@ impl Demo {
             labels: 12,
             cardinality: 2.5,
             seed: 1,
+            drift: false,
             output: path("all.parquet"),
         }
         .run()?;

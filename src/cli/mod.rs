@@ -17,6 +17,7 @@ mod output;
 mod report;
 mod score;
 mod sql;
+mod stream;
 
 use crate::error::{Error, Result};
 use clap::{Parser, Subcommand};
@@ -43,6 +44,8 @@ enum Command {
     Fit(fit::Fit),
     /// Add predictions to a file.
     Score(score::Score),
+    /// Score, or learn from, a stream of rows that may have no end.
+    Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
     /// Show the rows, features and labels of a data set.
@@ -88,6 +91,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Import(command) => command.run(),
         Command::Fit(command) => command.run(),
         Command::Score(command) => command.run(),
+        Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),

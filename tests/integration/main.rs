@@ -12,3 +12,5 @@ mod commands;
 mod partitions;
 mod program;
 mod slt;
+mod sql_models;
+mod stream;
