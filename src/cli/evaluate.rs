@@ -82,6 +82,11 @@ impl Evaluate {
                 None => experiment.run(&data, &self.algorithm)?,
             };
             bar.finish_and_clear();
+            for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
+                for note in &outcome.notes {
+                    eprintln!("note: {}: {note}", outcome.spec);
+                }
+            }
             let labels = match &test {
                 Some(test) => format!("{} labels, test {}", data.universe().len(), test.name()),
                 None => format!("{} labels, {protocol}", data.universe().len()),

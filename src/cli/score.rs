@@ -65,7 +65,7 @@ impl Score {
     }
 
     async fn write(&self, model: &Model, name: &str, format: &str) -> Result<u64> {
-        // One partition keeps the rows in their order; encoding runs on all threads all the same.
+        // One partition keeps the rows in their order; predictions and encoding run on all threads.
         let ctx = session(&SessionOptions { partitions: 1, ..Default::default() })?;
         let table = literal(&self.input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;

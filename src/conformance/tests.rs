@@ -25,6 +25,7 @@ const FAULTS: &[(&str, &[&str])] = &[
             "merge_is_associative",
             "any_merge_tree_equals_one_pass",
             "a_cut_gives_the_same_state",
+            "finished_models_merge_like_states",
             "new_labels_may_appear",
         ],
     ),
@@ -36,6 +37,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     (
         "modest",
         &[
+            "a_closed_model_refuses_to_learn",
             "forgetting_is_refused_where_not_declared",
             "decaying_is_refused_where_not_declared",
             "ranking_sets_is_refused_where_not_declared",
@@ -62,6 +64,7 @@ const FAULTS: &[(&str, &[&str])] = &[
         "scores_change",
         &[
             "scoring_is_pure",
+            "a_state_answers_like_its_model",
             "top_agrees_with_scores",
             "extra_columns_are_ignored",
             "unlabelled_rows_are_not_learned",
@@ -109,7 +112,12 @@ fn passes(subject: &Subject, name: &str) -> bool {
 fn subject(fault: &str) -> Subject {
     let algorithm = match fault {
         "modest" => Algorithm {
-            capabilities: Capabilities { forgets: false, decays: false, ranks_sets: false },
+            capabilities: |_| Capabilities {
+                forgets: false,
+                decays: false,
+                ranks_sets: false,
+                reopens: false,
+            },
             ..FAULTY
         },
         _ => FAULTY,
@@ -154,7 +162,7 @@ const FAULTY: Algorithm = Algorithm {
         allowed: Allowed::Custom("the name of a fault", |_| true),
         help: "what it does wrong",
     }],
-    capabilities: Capabilities { forgets: true, decays: true, ranks_sets: true },
+    capabilities: |_| Capabilities { forgets: true, decays: true, ranks_sets: true, reopens: true },
     reference: "",
     features: |_| {
         let (naibx, spec) = naibx()?;

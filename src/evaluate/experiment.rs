@@ -1,10 +1,10 @@
 //! Algorithms times rounds.
 
 use super::{Dataset, Protocol, Split, Stratify};
-use crate::data::{LabelSets, Vocabulary};
+use crate::data::{LabelSets, Rows, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{LabelOutcome, Metric, RankMetrics, SetMetrics};
-use crate::models::{Model, Registry, Spec, Trainer};
+use crate::models::{Algorithm, CheckedSpec, Model, Registry, Spec, Trainer};
 use rayon::prelude::*;
 
 /// What to compare and how.
@@ -32,6 +32,9 @@ pub struct Outcome {
     pub metrics: Vec<(&'static str, Summary)>,
     /// The outcomes of every label there is, all rounds together, in name order.
     pub labels: Vec<(String, LabelOutcome)>,
+    /// What a user should know about the models, one sentence each; of a range, about its last
+    /// value.
+    pub notes: Vec<String>,
 }
 
 /// A number over rounds.
@@ -55,12 +58,16 @@ impl Summary {
     }
 }
 
+/// An algorithm and its checked spec.
+type Resolved = (Algorithm, CheckedSpec);
+
 /// What one round gave.
 #[derive(Debug)]
 struct Round {
     /// The numbers, in the order of the names.
     values: Vec<(&'static str, f64)>,
     sets: SetMetrics,
+    notes: Vec<String>,
 }
 
 /// Rows that are scored at a time: their scores are all in memory.
@@ -77,8 +84,8 @@ impl Experiment<'_> {
     /// Specs are checked before any work begins; then the first round that fails.
     pub fn run(&self, data: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
         let splits = self.protocol.splits(data.truth(), self.stratify, self.seed)?;
-        self.rounds(specs, splits.len(), data.universe(), |spec, round| {
-            self.round(data, spec, &splits[round])
+        self.rounds(specs, splits.len(), data.universe(), |specs, round| {
+            self.round(data, specs, &splits[round])
         })
     }
 
@@ -96,40 +103,48 @@ impl Experiment<'_> {
         let all = |data: &Dataset| (0..data.len() as u32).collect::<Vec<u32>>();
         let mut universe = test.universe().clone();
         universe.absorb(train.universe());
-        self.rounds(specs, 1, &universe, |spec, _| {
-            let (model, fit) = self.fit(train, spec, &all(train))?;
-            self.test(&model, test, &universe, &all(test), fit)
+        self.rounds(specs, 1, &universe, |specs, _| {
+            let (models, fit) = self.fit(train, specs, &all(train))?;
+            self.test(&models, test, &universe, &all(test), fit)
         })
     }
 
+    /// Runs every spec in every round; `run` gets specs that learn the same, to be done together.
     fn rounds(
         &self,
         specs: &[String],
         rounds: usize,
         universe: &Vocabulary,
-        run: impl Fn(&Spec, usize) -> Result<Round> + Sync,
+        run: impl Fn(&[Resolved], usize) -> Result<Vec<Round>> + Sync,
     ) -> Result<Vec<Outcome>> {
         let mut expanded = Vec::new();
         for (i, text) in specs.iter().enumerate() {
             for spec in text.parse::<Spec>()?.expand() {
-                self.registry.resolve_parsed(&spec)?;
-                expanded.push((i, spec));
+                let resolved = self.registry.resolve_parsed(&spec)?;
+                expanded.push((i, spec, resolved));
             }
         }
+        let groups = groups(&expanded.iter().map(|e| e.2.clone()).collect::<Vec<_>>())?;
         let work: Vec<(usize, usize)> =
-            (0..expanded.len()).flat_map(|s| (0..rounds).map(move |r| (s, r))).collect();
-        let results = work
+            (0..groups.len()).flat_map(|g| (0..rounds).map(move |r| (g, r))).collect();
+        let done = work
             .par_iter()
-            .map(|&(s, r)| {
-                let round = run(&expanded[s].1, r);
-                (self.watch)();
-                round
+            .map(|&(g, r)| {
+                let members: Vec<Resolved> =
+                    groups[g].iter().map(|&s| expanded[s].2.clone()).collect();
+                let finished = run(&members, r);
+                members.iter().for_each(|_| (self.watch)());
+                finished
             })
-            .collect::<Result<Vec<Round>>>()?;
-        let by_spec: Vec<Outcome> = results
-            .chunks(rounds.max(1))
+            .collect::<Result<Vec<Vec<Round>>>>()?;
+        let mut ordered: Vec<Vec<Round>> = (0..expanded.len()).map(|_| Vec::new()).collect();
+        for (&(g, _), finished) in work.iter().zip(done) {
+            groups[g].iter().zip(finished).for_each(|(&s, round)| ordered[s].push(round));
+        }
+        let by_spec: Vec<Outcome> = ordered
+            .iter()
             .zip(&expanded)
-            .map(|(rounds, (_, spec))| outcome(spec.to_string(), rounds, universe))
+            .map(|(rounds, (_, spec, _))| outcome(spec.to_string(), rounds, universe))
             .collect();
         let mut outcomes = Vec::new();
         for (i, text) in specs.iter().enumerate() {
@@ -145,53 +160,78 @@ impl Experiment<'_> {
         Ok(outcomes)
     }
 
-    fn round(&self, data: &Dataset, spec: &Spec, split: &Split) -> Result<Round> {
-        let (model, fit) = self.fit(data, spec, &split.train)?;
-        self.test(&model, data, data.universe(), &split.test, fit)
+    fn round(&self, data: &Dataset, specs: &[Resolved], split: &Split) -> Result<Vec<Round>> {
+        let (models, fit) = self.fit(data, specs, &split.train)?;
+        self.test(&models, data, data.universe(), &split.test, fit)
     }
 
-    fn fit(&self, data: &Dataset, spec: &Spec, rows: &[u32]) -> Result<(Model, f64)> {
+    /// The models of `specs`, which learn the same, and the seconds that one took.
+    fn fit(&self, data: &Dataset, specs: &[Resolved], rows: &[u32]) -> Result<(Vec<Model>, f64)> {
         let start = (self.clock)();
-        let (algorithm, spec) = self.registry.resolve_parsed(spec)?;
+        let Some((algorithm, spec)) = specs.first().cloned() else { return Ok((vec![], 0.0)) };
         let mut trainer = Trainer::start(algorithm, spec)?;
         let (labels, features) = data.take(rows)?;
         trainer.observe(&labels, &features)?;
         let model = trainer.finish()?;
-        model.scorer()?;
-        Ok((model, (self.clock)() - start))
+        let models = if specs.len() > 1 { model.peers(specs)? } else { vec![model] };
+        for model in &models {
+            model.scorer()?;
+        }
+        Ok((models, ((self.clock)() - start) / specs.len() as f64))
     }
 
-    /// Predicts `rows` of `data`; `universe` numbers its labels as it does, and may have more.
+    /// Predicts `rows` of `data` with each of `models`, which learned the same; `universe` numbers
+    /// labels as `data` does, and may have more.
     fn test(
         &self,
-        model: &Model,
+        models: &[Model],
         data: &Dataset,
         universe: &Vocabulary,
         rows: &[u32],
         fit: f64,
+    ) -> Result<Vec<Round>> {
+        let Some(first) = models.first() else { return Ok(Vec::new()) };
+        let true_size = (first.algorithm().features)(first.spec())?.true_size;
+        let start = (self.clock)();
+        let mut blocks = Vec::new();
+        for rows in rows.chunks(BLOCK) {
+            let (_, features) = data.take(rows)?;
+            let mut input = first.read(&features)?;
+            if true_size {
+                let size = |&row: &u32| data.truth().row(row as usize).len() as u32;
+                input.given_size = rows.iter().map(size).collect();
+            }
+            blocks.push((rows, input));
+        }
+        let read = ((self.clock)() - start) / models.len() as f64;
+        let test = |model| self.test_one(model, data.truth(), universe, &blocks, (fit, read));
+        models.iter().map(test).collect()
+    }
+
+    fn test_one(
+        &self,
+        model: &Model,
+        truth: &LabelSets,
+        universe: &Vocabulary,
+        blocks: &[(&[u32], Rows)],
+        (fit, read): (f64, f64),
     ) -> Result<Round> {
         let scorer = model.scorer()?;
-        let true_size = (model.algorithm().features)(model.spec())?.true_size;
         // From the numbering of the model to that of the data set; by name, since a model may know
         // labels (of other rows) in another order.
         let ids: Vec<Option<u32>> = model.space().labels.names().map(|n| universe.get(n)).collect();
         let (mut sets, mut ranks) = (SetMetrics::default(), RankMetrics::default());
         let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
         let (mut set, mut ranking) = (Vec::new(), Vec::new());
-        let mut predict = 0.0;
-        for rows in rows.chunks(BLOCK) {
-            let (_, features) = data.take(rows)?;
-            let truth = |i: usize| data.truth().row(rows[i] as usize);
+        let mut predict = read;
+        for (rows, input) in blocks {
+            let truth = |i: usize| truth.row(rows[i] as usize);
             let start = (self.clock)();
-            let mut input = model.read(&features)?;
-            if true_size {
-                input.given_size = (0..rows.len()).map(|i| truth(i).len() as u32).collect();
-            }
             predicted.clear();
-            scorer.predict(&input, &mut predicted)?;
+            scorer.predict(input, &mut predicted)?;
             predict += (self.clock)() - start;
             scores.clear();
-            scorer.score(&input, &mut scores)?;
+            scorer.score(input, &mut scores)?;
             for (i, labels) in predicted.iter().enumerate() {
                 set.clear();
                 set.extend(labels.iter().filter_map(|&l| ids[l as usize]));
@@ -216,8 +256,21 @@ impl Experiment<'_> {
         };
         let mut values: Vec<_> = Metric::ALL.iter().map(|&metric| value(metric)).collect();
         values.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
-        Ok(Round { values, sets })
+        Ok(Round { values, sets, notes: model.notes() })
     }
+}
+
+/// The numbers of the specs that learn the same, in the order of the first of each.
+fn groups(specs: &[Resolved]) -> Result<Vec<Vec<usize>>> {
+    let mut kinds: Vec<(Option<String>, Vec<usize>)> = Vec::new();
+    for (i, (algorithm, spec)) in specs.iter().enumerate() {
+        let kind = (algorithm.start)(spec)?.state_kind();
+        match kinds.iter_mut().find(|(k, _)| k.is_some() && *k == kind) {
+            Some((_, members)) => members.push(i),
+            None => kinds.push((kind, vec![i])),
+        }
+    }
+    Ok(kinds.into_iter().map(|(_, members)| members).collect())
 }
 
 /// The outcome of the rounds of one spec.
@@ -241,14 +294,20 @@ fn outcome(spec: String, rounds: &[Round], universe: &Vocabulary) -> Outcome {
             (*name, Summary::of(&values))
         })
         .collect();
-    Outcome { spec, metrics, labels }
+    let notes = rounds.last().map_or_else(Vec::new, |round| round.notes.clone());
+    Outcome { spec, metrics, labels, notes }
 }
 
 /// The outcome of a range: the mean over its values, of the mean and of the deviation over rounds;
 /// labels together.
 fn mean_over(spec: &str, members: &[&Outcome]) -> Outcome {
     let n = members.len() as f64;
-    let mut all = Outcome { spec: spec.to_string(), metrics: Vec::new(), labels: Vec::new() };
+    let mut all = Outcome {
+        spec: spec.to_string(),
+        metrics: Vec::new(),
+        labels: Vec::new(),
+        notes: members.last().map_or_else(Vec::new, |last| last.notes.clone()),
+    };
     let Some((first, others)) = members.split_first() else { return all };
     for (m, (name, one)) in first.metrics.iter().enumerate() {
         let of = |get: fn(&Summary) -> f64| {

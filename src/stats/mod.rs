@@ -34,6 +34,7 @@ pub use label_counts::LabelCounts;
 pub use label_pairs::LabelPairs;
 pub use moment::Moment;
 pub use pair_table::{Cell, Count, PairTable};
+pub(crate) use row_store::NameHashes;
 pub use row_store::{Keep, RowStore, RowTable};
 pub use set_counts::SetCounts;
 pub use set_sizes::SetSizes;

@@ -139,6 +139,36 @@ fn partitions_and_groups_learn_the_same() {
     }
 }
 
+/// Learners that keep rows keep them in an order that depends on content alone: equal bytes.
+#[test]
+fn rows_are_kept_alike_in_any_partitions() {
+    let place = data();
+    let table = format!("'{}'", place.path("t.parquet").display());
+    let runtime = Runtime::new().unwrap();
+    let list = features();
+    for spec in ["mlknn(k=10)", "lpknn(k=3, keep=sample(300))"] {
+        let train = format!("SELECT train_labels('{spec}', labels, {list}) AS m FROM {table}");
+        let predict = format!(
+            "SELECT id, predict_labels((SELECT train_labels('{spec}', labels, {list}) FROM {table}), \
+             {list}) AS p FROM {table} ORDER BY id"
+        );
+        let learned = |partitions: usize| {
+            let ctx = open(partitions, &runtime);
+            let batches = query(&ctx, &runtime, &train);
+            let bytes = batches[0].column(0).as_binary_view().value(0).to_vec();
+            let predicted = query(&ctx, &runtime, &predict);
+            (bytes, pretty_format_batches(&predicted).unwrap().to_string())
+        };
+        let (bytes, predicted) = learned(1);
+        assert_eq!(predicted.lines().count(), 2004);
+        for partitions in [2, 8] {
+            let (others, same) = learned(partitions);
+            assert!(others == bytes, "{spec}: {partitions} partitions give other bytes");
+            assert!(same == predicted, "{spec}: {partitions} partitions predict otherwise");
+        }
+    }
+}
+
 /// One state per input row is asked for when groups are many; the metrics of the plan tell.
 #[test]
 fn rows_skip_partial_aggregation() {

@@ -15,7 +15,12 @@ pub const DESCRIBE: Algorithm = Algorithm {
     name: "describe",
     summary: "counts label sets and features; does not predict",
     parameters: &[],
-    capabilities: Capabilities { forgets: false, decays: false, ranks_sets: false },
+    capabilities: |_| Capabilities {
+        forgets: false,
+        decays: false,
+        ranks_sets: false,
+        reopens: true,
+    },
     reference: "",
     features: |_| Ok(FeatureOptions::default()),
     start: |_| Ok(Box::<Describer>::default()),
