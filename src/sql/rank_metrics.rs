@@ -189,7 +189,7 @@ impl ScoreLists {
             // Lists that are all empty have no type of their own.
             let none: [&str; 0] = [];
             let (labels, scores) =
-                (StringArray::from_iter_values(none), Float64Array::from(vec![]));
+                (StringArray::from_iter_values(none), Float64Array::from(Vec::<f64>::new()));
             return Ok(ScoreLists { offsets, present: None, labels, scores });
         };
         let field = |name: &str, to: &DataType| -> Result<ArrayRef> {
