@@ -208,6 +208,22 @@ impl FeatureSpace {
         all
     }
 
+    /// Whether the columns have the same names in the same families; kinds of flags aside.
+    pub(crate) fn same_columns(&self, other: &FeatureSpace) -> bool {
+        self.dense == other.dense
+            && self.dense_column == other.dense_column
+            && self.open == other.open
+            && self.categories == other.categories
+            && self.sparse_columns().eq(other.sparse_columns())
+    }
+
+    /// The names of the sparse features that are columns of their own and come before all others,
+    /// as they do where rows are learned.
+    fn sparse_columns(&self) -> impl Iterator<Item = &str> {
+        let columns = self.sparse_open.iter().take_while(|open| open.is_none());
+        columns.zip(self.sparse.names()).map(|(_, name)| name)
+    }
+
     /// The number of the sparse feature `name`, added when new.
     pub(crate) fn intern_sparse(
         &mut self,

@@ -73,6 +73,16 @@ impl LabelSets {
         &self.ids
     }
 
+    /// Where each row begins among the ids, and where the last ends.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        4 * (self.offsets.capacity() + self.ids.capacity())
+    }
+
     /// Forgets all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.ids.clear();

@@ -15,6 +15,7 @@ mod pattern;
 mod plain;
 mod rows;
 mod space;
+mod translate;
 mod vocabulary;
 
 pub use binding::Binding;
@@ -27,4 +28,5 @@ pub use pattern::Pattern;
 pub(crate) use plain::plain_type;
 pub use rows::{Csr, MISSING_CATEGORY, Rows};
 pub use space::{DROPPED, Remap, Space, Used};
+pub use translate::Translator;
 pub use vocabulary::Vocabulary;

@@ -1,6 +1,6 @@
 //! Rows as plain numbers, in the numbering of one space.
 
-use super::LabelSets;
+use super::{LabelSets, Remap};
 
 /// The category value of a row that has none.
 pub const MISSING_CATEGORY: u32 = u32::MAX;
@@ -71,6 +71,26 @@ impl Csr {
         self.ids.len()
     }
 
+    /// Where each row begins among the entries, and where the last ends.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// The numbers of all entries, one row after the other.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The values of all entries, one row after the other.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        4 * (self.offsets.capacity() + self.ids.capacity()) + 8 * self.values.capacity()
+    }
+
     fn clear(&mut self) {
         self.offsets.truncate(1);
         self.ids.clear();
@@ -103,6 +123,8 @@ pub struct Rows {
     pub category_width: usize,
     /// The label sets, one per row when learning, none when scoring.
     pub labels: LabelSets,
+    /// How much each row counts, more than zero; empty when all count one.
+    pub weights: Vec<f64>,
     /// The sizes to predict when they are given; empty otherwise.
     pub given_size: Vec<u32>,
 }
@@ -124,6 +146,66 @@ impl Rows {
         self.open_present.get(at).copied().unwrap_or(true)
     }
 
+    /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`.
+    ///
+    /// Equal numbers get equal bits (one zero, one `NaN`), and entries that are zero are left out:
+    /// rows that mean the same are the same. Weights and given sizes are not taken over.
+    pub fn push_row(&mut self, from: &Rows, row: usize, ids: Option<&Remap>) {
+        if self.len == 0 {
+            self.dense_width = from.dense_width;
+            self.category_width = from.category_width;
+            self.open_width = from.open_width;
+        }
+        self.dense.truncate(self.len * self.dense_width);
+        let numbers = from.dense_row(row).iter().map(|&x| plain(x));
+        self.dense.extend(numbers);
+        self.dense_missing |= from.dense_missing && from.dense_row(row).iter().any(|x| x.is_nan());
+        if row < from.sparse.len() {
+            let (numbers, values) = from.sparse.row(row);
+            for (&id, &value) in numbers.iter().zip(values).filter(|e| *e.1 != 0.0) {
+                self.sparse.push(ids.map_or(id, |ids| ids.sparse[id as usize]), plain(value));
+            }
+        }
+        self.sparse.end_row();
+        let value = |&v: &u32| match ids {
+            Some(ids) if v != MISSING_CATEGORY => ids.values[v as usize],
+            _ => v,
+        };
+        self.categories.extend(from.category_row(row).iter().map(value));
+        let open = 0..from.open_width as u32;
+        if self.open_present.is_empty() && open.clone().any(|o| !from.has_open(row, o)) {
+            self.open_present.resize(self.len * self.open_width, true);
+            self.open_present.extend(open.map(|o| from.has_open(row, o)));
+        } else if !self.open_present.is_empty() {
+            self.open_present.extend(open.map(|o| from.has_open(row, o)));
+        }
+        if row < from.labels.len() {
+            let label = |&y: &u32| ids.map_or(y, |ids| ids.labels[y as usize]);
+            self.labels.push(from.labels.row(row).iter().map(label));
+        }
+        self.len += 1;
+    }
+
+    /// Whether rows of `other` have the same columns; rows that are not there fit any.
+    pub fn fits(&self, other: &Rows) -> bool {
+        let widths = |r: &Rows| (r.dense_width, r.category_width, r.open_width);
+        self.len == 0 || other.len == 0 || widths(self) == widths(other)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_size(&self) -> usize {
+        8 * self.dense.capacity()
+            + self.sparse.heap_size()
+            + self.open_present.capacity()
+            + 4 * (self.categories.capacity() + self.given_size.capacity())
+            + self.labels.heap_size()
+    }
+
+    /// How much row `row` counts: a row of weight 3 is the same row three times.
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
     /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.
     pub fn clear(&mut self) {
         self.len = 0;
@@ -135,6 +217,12 @@ impl Rows {
         self.categories.clear();
         self.category_width = 0;
         self.labels.clear();
+        self.weights.clear();
         self.given_size.clear();
     }
+}
+
+/// The number in the bits that stand for it: one zero, one `NaN`.
+fn plain(x: f64) -> f64 {
+    if x.is_nan() { f64::NAN } else { x + 0.0 }
 }

@@ -66,17 +66,9 @@ impl Space {
     /// space stays as it was.
     pub fn absorb(&mut self, other: &Space) -> Result<Remap> {
         self.check_columns(other)?;
+        self.take_columns(other);
         let labels = self.labels.absorb(&other.labels);
         let (mine, theirs) = (&mut self.features, &other.features);
-        if !mine.declared && theirs.declared {
-            mine.declared = true;
-            mine.dense = theirs.dense.clone();
-            mine.dense_column = theirs.dense_column.clone();
-            mine.open = theirs.open.clone();
-            for name in theirs.categories.names() {
-                mine.add_category(name);
-            }
-        }
         let sparse = (0..theirs.sparse_len() as u32)
             .map(|id| {
                 let (kind, open) = (theirs.sparse_kind(id), theirs.sparse_open(id));
@@ -91,6 +83,35 @@ impl Space {
             })
             .collect();
         Ok(Remap { labels, sparse, values })
+    }
+
+    /// Takes the columns of `other` where there are none yet, else checks that they are the same.
+    pub(crate) fn admit_columns(&mut self, other: &Space) -> Result<()> {
+        // Quick where they are the same, which they are within one query.
+        if !self.features.declared || !self.features.same_columns(&other.features) {
+            self.check_columns(other)?;
+            self.take_columns(other);
+        }
+        Ok(())
+    }
+
+    fn take_columns(&mut self, other: &Space) {
+        let (mine, theirs) = (&mut self.features, &other.features);
+        if mine.declared || !theirs.declared {
+            return;
+        }
+        mine.declared = true;
+        mine.dense = theirs.dense.clone();
+        mine.dense_column = theirs.dense_column.clone();
+        mine.open = theirs.open.clone();
+        for name in theirs.categories.names() {
+            mine.add_category(name);
+        }
+        // Flags that are columns belong to every row, seen or not.
+        let flags = (0..theirs.sparse_len() as u32).filter(|&id| theirs.sparse_open(id).is_none());
+        for id in flags {
+            mine.intern_sparse(theirs.sparse_name(id), theirs.sparse_kind(id), None);
+        }
     }
 
     fn check_columns(&self, other: &Space) -> Result<()> {

@@ -60,6 +60,11 @@ pub trait Learner: Send + Sync + fmt::Debug {
         Err(Error::unsupported("this algorithm cannot decay: train anew on recent rows"))
     }
 
+    /// Whether rows may count other than one ([`Rows::weights`]).
+    fn takes_weights(&self) -> bool {
+        false
+    }
+
     /// What is known, by number. Names that are not used are dropped from the model, so that it
     /// does not depend on rows that were refused or taken away.
     fn used(&self, space: &Space) -> Used;

@@ -19,14 +19,17 @@
 //! of a model asks its learner for a [`Scorer`]: the parameters, laid out for speed.
 
 mod algorithm;
+mod grouped;
 mod model;
 mod naive_bayes;
 mod params;
+mod reader;
 mod registry;
 mod spec;
 mod trainer;
 
 pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, same_kind};
+pub use grouped::GroupedTrainer;
 pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;

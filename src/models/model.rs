@@ -33,6 +33,8 @@ pub struct Model {
     binding: Mutex<Option<Arc<Binding>>>,
     /// Buffers of batches that were scored, to be used again.
     buffers: Mutex<Vec<Rows>>,
+    /// The digest of the bytes it was read from.
+    digest: Option<Box<str>>,
 }
 
 impl Model {
@@ -45,7 +47,19 @@ impl Model {
         learner: Box<dyn Learner>,
     ) -> Self {
         let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
-        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers }
+        let digest = None;
+        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest }
+    }
+
+    /// The same model with the digest of the bytes it was read from.
+    pub(crate) fn with_digest(mut self, digest: &str) -> Self {
+        self.digest = Some(digest.into());
+        self
+    }
+
+    /// The digest of the bytes it was read from, if it was read from bytes.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
     }
 
     /// The algorithm that learned it.

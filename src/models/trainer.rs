@@ -1,14 +1,14 @@
 //! Training: from Arrow arrays to a model.
 
+use super::grouped::CopyBuffer;
+use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{
-    Binding, FeatureOptions, FeatureSpace, LabelReader, Remap, Rows, Space, plain_type,
-};
+use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, plain_type};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, StructArray, UInt32Array};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, StructArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A model in the making: observes rows, merges with others, and is finished into a [`Model`].
@@ -42,11 +42,10 @@ use std::sync::Arc;
 pub struct Trainer {
     algorithm: Algorithm,
     spec: CheckedSpec,
-    options: FeatureOptions,
     space: Space,
     rows_seen: u64,
     learner: Box<dyn Learner>,
-    binding: Option<Binding>,
+    reader: RowReader,
     buffer: Rows,
 }
 
@@ -74,9 +73,9 @@ impl Trainer {
         rows_seen: u64,
         learner: Box<dyn Learner>,
     ) -> Result<Self> {
-        let options = (algorithm.features)(&spec)?;
+        let reader = RowReader::new((algorithm.features)(&spec)?);
         let buffer = Rows::default();
-        Ok(Trainer { algorithm, spec, options, space, rows_seen, learner, binding: None, buffer })
+        Ok(Trainer { algorithm, spec, space, rows_seen, learner, reader, buffer })
     }
 
     /// Learns from the labelled rows of a batch; rows whose labels are NULL are passed over.
@@ -85,56 +84,60 @@ impl Trainer {
     ///
     /// Arrays that break the data contract; what was learned before stays.
     pub fn observe(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<()> {
+        self.observe_weighted(labels, features, None)
+    }
+
+    /// As [`Trainer::observe`], with rows that count more or less than others: a row of weight 3 is
+    /// the same row three times. Rows whose weight is NULL or 0 are passed over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::observe`]; a weight that is negative or infinite, an algorithm that takes none.
+    pub fn observe_weighted(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        weights: Option<&ArrayRef>,
+    ) -> Result<()> {
         let known = self.space.labels.len();
         let declared = self.space.features.declared;
-        let observed = self.observe_rows(labels, features);
+        let observed = self.observe_rows(labels, features, weights);
         if observed.is_err() {
             self.space.labels.truncate(known);
             // New keys and values are harmless: names that nothing is known of are dropped.
             if !declared {
                 self.space.features = FeatureSpace::default();
-                self.binding = None;
+                self.reader.unbind();
             }
         }
         observed
     }
 
-    fn observe_rows(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<()> {
-        if labels.len() != features.len() {
-            return Err(Error::data(format!(
-                "there are {} rows of labels and {} of features",
-                labels.len(),
-                features.len()
-            )));
-        }
-        self.buffer.clear();
-        let max = self.options.max_labels.unwrap_or(usize::MAX);
-        let vocabulary = &mut self.space.labels;
-        let labelled = LabelReader::read(labels, &mut self.buffer.labels, |name| {
-            let id = vocabulary.intern(name);
-            if id as usize >= max {
-                return Err(Error::limit(format!(
-                    "label `{name}` is one more than max_labels={max} allows: raise it"
-                )));
-            }
-            Ok(Some(id))
-        })?;
-        let features = match labelled {
-            None => Arc::clone(features),
-            Some(rows) => take(features, &UInt32Array::from(rows), None)?,
-        };
-        if features.is_empty() {
-            return Ok(());
-        }
-        let bound = self.binding.as_ref().is_some_and(|b| b.data_type() == features.data_type());
-        if !bound {
-            self.binding = Some(Binding::declare(&features, &self.options, &mut self.space)?);
-        }
-        if let Some(binding) = &self.binding {
-            binding.read_growing(&features, &mut self.space.features, &mut self.buffer)?;
-        }
-        self.learner.observe(&self.buffer, &self.space)?;
-        self.rows_seen += self.buffer.len as u64;
+    fn observe_rows(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        weights: Option<&ArrayRef>,
+    ) -> Result<()> {
+        let rows = &mut self.buffer;
+        self.reader.read(labels, features, weights, &mut self.space, rows)?;
+        learn(&self.algorithm, &mut *self.learner, rows, &self.space)?;
+        self.rows_seen += rows.len as u64;
+        Ok(())
+    }
+
+    /// Learns from the rows `range` of `rows`, which were read in the numbering of `from`.
+    pub(super) fn observe_copied(
+        &mut self,
+        rows: &Rows,
+        from: &Space,
+        range: Range<usize>,
+        copy: &mut CopyBuffer,
+    ) -> Result<()> {
+        copy.translator.copy(rows, from, range, &mut self.space, &mut copy.rows)?;
+        check_bounds(&self.space, &self.reader.options)?;
+        learn(&self.algorithm, &mut *self.learner, &copy.rows, &self.space)?;
+        self.rows_seen += copy.rows.len as u64;
         Ok(())
     }
 
@@ -169,18 +172,7 @@ impl Trainer {
     fn widen(&mut self, other: &Space) -> Result<Remap> {
         let mut space = self.space.clone();
         let ids = space.absorb(other)?;
-        let (labels, features) = (space.labels.len(), space.features.len());
-        let over = |len: usize, max: Option<usize>| max.filter(|max| len > *max);
-        if let Some(max) = over(labels, self.options.max_labels) {
-            return Err(Error::limit(format!(
-                "together there are {labels} labels, more than max_labels={max} allows: raise it"
-            )));
-        }
-        if let Some(max) = over(features, self.options.max_features) {
-            return Err(Error::limit(format!(
-                "together there are {features} features, more than max_features={max} allows: raise it"
-            )));
-        }
+        check_bounds(&space, &self.reader.options)?;
         self.space = space;
         Ok(ids)
     }
@@ -248,6 +240,40 @@ impl Trainer {
         let learner = self.learner.remap(&ids);
         Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
     }
+}
+
+fn learn(
+    algorithm: &Algorithm,
+    learner: &mut dyn Learner,
+    rows: &Rows,
+    space: &Space,
+) -> Result<()> {
+    if rows.len == 0 {
+        return Ok(());
+    }
+    if !rows.weights.is_empty() && !learner.takes_weights() {
+        return Err(Error::unsupported(format!(
+            "`{}` takes no weights: leave them out, or repeat the rows",
+            algorithm.name
+        )));
+    }
+    learner.observe(rows, space)
+}
+
+fn check_bounds(space: &Space, options: &FeatureOptions) -> Result<()> {
+    let (labels, features) = (space.labels.len(), space.features.len());
+    let over = |len: usize, max: Option<usize>| max.filter(|max| len > *max);
+    if let Some(max) = over(labels, options.max_labels) {
+        return Err(Error::limit(format!(
+            "together there are {labels} labels, more than max_labels={max} allows: raise it"
+        )));
+    }
+    if let Some(max) = over(features, options.max_features) {
+        return Err(Error::limit(format!(
+            "together there are {features} features, more than max_features={max} allows: raise it"
+        )));
+    }
+    Ok(())
 }
 
 /// The label column of a batch, and the others as one struct.

@@ -60,14 +60,15 @@ impl FeatureStats {
         };
         self.dense.observe(rows, groups);
         for row in 0..rows.len {
+            let weight = rows.weight(row);
             for &group in groups(row) {
-                self.rows.add(group, 1.0);
+                self.rows.add(group, weight);
                 for open in (0..rows.open_width as u32).filter(|&o| rows.has_open(row, o)) {
-                    self.open_rows.add(group, open, Count(1.0));
+                    self.open_rows.add(group, open, Count(weight));
                 }
                 for &value in rows.category_row(row) {
                     if value != MISSING_CATEGORY {
-                        self.values.add(group, value, Count(1.0));
+                        self.values.add(group, value, Count(weight));
                     }
                 }
                 if rows.sparse.is_empty() {
@@ -76,11 +77,11 @@ impl FeatureStats {
                 let (ids, values) = rows.sparse.row(row);
                 for (&id, &value) in ids.iter().zip(values) {
                     if value.is_nan() {
-                        self.missing.add(group, id, Count(1.0));
+                        self.missing.add(group, id, Count(weight));
                     } else if space.sparse_kind(id) == FeatureKind::Numeric {
-                        self.moments.add(group, id, Moment::of(value));
+                        self.moments.add(group, id, Moment::weighted(value, weight));
                     } else {
-                        self.counts.add(group, id, Count(value));
+                        self.counts.add(group, id, Count(weight * value));
                     }
                 }
             }

@@ -240,6 +240,7 @@ impl Block {
     fn add_rows<'a>(&mut self, rows: &Rows, groups: &impl Fn(usize) -> &'a [u32], wanted: &[bool]) {
         let width = rows.dense_width;
         for (r, row) in rows.dense.chunks_exact(width).enumerate() {
+            let weight = rows.weight(r);
             for &group in groups(r) {
                 let slot = self.slots[group as usize] as usize;
                 if !wanted[slot] {
@@ -248,14 +249,14 @@ impl Block {
                 let range = slot * width..(slot + 1) * width;
                 let sums = self.sum[range.clone()].iter_mut().zip(&mut self.squares[range.clone()]);
                 let values = row.iter().zip(&self.centre[range.clone()]);
-                if rows.dense_missing {
+                if rows.dense_missing || !rows.weights.is_empty() {
                     let sums = sums.zip(&mut self.n[range]);
                     for (((sum, squares), n), (x, c)) in sums.zip(values) {
                         let d = x - c;
                         if !d.is_nan() {
-                            *sum += d;
-                            *squares += d * d;
-                            *n += 1.0;
+                            *sum += weight * d;
+                            *squares += weight * d * d;
+                            *n += weight;
                         }
                     }
                 } else {
@@ -268,7 +269,7 @@ impl Block {
                 }
             }
         }
-        if !rows.dense_missing {
+        if !rows.dense_missing && rows.weights.is_empty() {
             for n in self.n.chunks_exact_mut(width) {
                 let first = n[0];
                 n.fill(first);
@@ -293,7 +294,7 @@ impl Block {
             let (n, squares) = (self.n[i], self.squares[i]);
             let m2 = squares - self.sum[i] * (self.sum[i] / n);
             // A sum that overflowed is lost too.
-            n > 1.0 && squares != 0.0 && (m2.is_nan() || m2 < CANCELLED * squares)
+            n > 0.0 && squares != 0.0 && (m2.is_nan() || m2 < CANCELLED * squares)
         };
         (0..self.groups.len()).map(|slot| (slot * width..(slot + 1) * width).any(lost)).collect()
     }

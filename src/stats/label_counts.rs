@@ -24,7 +24,9 @@ impl LabelCounts {
 
 impl Statistic for LabelCounts {
     fn observe(&mut self, rows: &Rows) {
-        rows.labels.ids().iter().for_each(|&label| self.0.add(label, 1.0));
+        for (row, set) in rows.labels.iter().enumerate() {
+            set.iter().for_each(|&label| self.0.add(label, rows.weight(row)));
+        }
     }
 
     fn merge(&mut self, other: &Self) {

@@ -23,10 +23,11 @@ impl LabelPairs {
 
 impl Statistic for LabelPairs {
     fn observe(&mut self, rows: &Rows) {
-        for set in rows.labels.iter() {
+        for (row, set) in rows.labels.iter().enumerate() {
+            let weight = Count(rows.weight(row));
             for (i, &a) in set.iter().enumerate() {
                 for &b in &set[i + 1..] {
-                    self.0.add(a, b, Count(1.0));
+                    self.0.add(a, b, weight);
                 }
             }
         }

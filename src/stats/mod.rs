@@ -7,6 +7,7 @@
 //! | [`SetSizes`] | rows whose label set has a size |
 //! | [`SizeGivenLabel`] | rows with a label whose set has a size (sparse) |
 //! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
+//! | [`RowStore`] | rows with a content: the rows themselves, for learners that need them |
 //!
 //! All are [`Statistic`]s over [`Rows`] in the numbering of one [`Space`](crate::data::Space);
 //! numbers are `f64` because weights and decay make counts fractional, and whole counts are exact
@@ -20,6 +21,7 @@ mod label_counts;
 mod label_pairs;
 mod moment;
 mod pair_table;
+mod row_store;
 mod set_sizes;
 mod size_given_label;
 
@@ -30,6 +32,7 @@ pub use label_counts::LabelCounts;
 pub use label_pairs::LabelPairs;
 pub use moment::Moment;
 pub use pair_table::{Cell, Count, PairTable};
+pub use row_store::{Keep, RowStore, RowTable};
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;
 

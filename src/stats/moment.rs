@@ -38,6 +38,11 @@ impl Moment {
         Moment { n: 1.0, mean: value, m2: 0.0 }
     }
 
+    /// One value of a row that counts `weight`.
+    pub fn weighted(value: f64, weight: f64) -> Self {
+        Moment { n: weight, mean: value, m2: 0.0 }
+    }
+
     /// The unbiased variance; `None` for a weight of one or less.
     pub fn variance(&self) -> Option<f64> {
         (self.n > 1.0).then(|| self.m2 / (self.n - 1.0))
@@ -51,6 +56,26 @@ impl Moment {
         }
         self
     }
+}
+
+/// What is left of the weight `all` without `part`.
+///
+/// Whole numbers subtract exactly. Sums of other weights depend on their order in the last digits:
+/// what is left of them within 1e-12 of the sum is nothing.
+///
+/// # Errors
+///
+/// When `part` is more than `all`.
+pub(super) fn difference(all: f64, part: f64) -> Result<f64> {
+    let left = all - part;
+    let whole = all.fract() == 0.0 && part.fract() == 0.0;
+    if !whole && left.abs() <= 1e-12 * all {
+        return Ok(0.0);
+    }
+    if left < 0.0 {
+        return Err(Error::incompatible("more rows are taken away than were added"));
+    }
+    Ok(left)
 }
 
 /// Keeps a number finite.
@@ -79,10 +104,7 @@ impl Cell for Moment {
         if other.n == 0.0 {
             return Ok(());
         }
-        let n = self.n - other.n;
-        if n < 0.0 {
-            return Err(Error::incompatible("more rows are taken away than were added"));
-        }
+        let n = difference(self.n, other.n)?;
         if n == 0.0 {
             *self = Moment::default();
             return Ok(());

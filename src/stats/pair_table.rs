@@ -1,6 +1,9 @@
 //! Cells addressed by two numbers, most of which are never used.
 
-use super::{StateReader, StateWriter, moment::saturate};
+use super::{
+    StateReader, StateWriter,
+    moment::{difference, saturate},
+};
 use crate::data::DROPPED;
 use crate::error::{Error, Result};
 use arrow::array::StructArray;
@@ -43,10 +46,7 @@ impl Cell for Count {
     }
 
     fn subtract(&mut self, other: &Self) -> Result<()> {
-        if other.0 > self.0 {
-            return Err(Error::incompatible("more rows are taken away than were added"));
-        }
-        self.0 -= other.0;
+        self.0 = difference(self.0, other.0)?;
         Ok(())
     }
 

@@ -29,7 +29,9 @@ impl SetSizes {
 
 impl Statistic for SetSizes {
     fn observe(&mut self, rows: &Rows) {
-        rows.labels.iter().for_each(|set| self.0.add(set.len() as u32, 1.0));
+        for (row, set) in rows.labels.iter().enumerate() {
+            self.0.add(set.len() as u32, rows.weight(row));
+        }
     }
 
     fn merge(&mut self, other: &Self) {

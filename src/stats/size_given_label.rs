@@ -23,9 +23,10 @@ impl SizeGivenLabel {
 
 impl Statistic for SizeGivenLabel {
     fn observe(&mut self, rows: &Rows) {
-        for set in rows.labels.iter() {
+        for (row, set) in rows.labels.iter().enumerate() {
+            let weight = Count(rows.weight(row));
             for &label in set {
-                self.0.add(label, set.len() as u32, Count(1.0));
+                self.0.add(label, set.len() as u32, weight);
             }
         }
     }

@@ -219,6 +219,18 @@ fn laws<S: Statistic>(
     let singles: Vec<S> = rows.iter().map(|r| seen(std::slice::from_ref(r))).collect();
     prop_assert!(close(&merged(&singles.iter().collect::<Vec<_>>()), &whole));
 
+    // A row of weight n is n equal rows; weights of one are no weights.
+    let weight = |i: usize| 1 + 7 * i % 3;
+    let mut weighted = S::default();
+    let weights = (0..rows.len()).map(|i| weight(i) as f64).collect();
+    weighted.observe(&Rows { weights, ..assemble(rows) });
+    let equal = rows.iter().enumerate().flat_map(|(i, row)| vec![row.clone(); weight(i)]);
+    let repeated: S = seen(&equal.collect::<Vec<_>>());
+    prop_assert!(close(&weighted, &repeated), "{weighted:?}\n{repeated:?}");
+    let mut ones = S::default();
+    ones.observe(&Rows { weights: vec![1.0; rows.len()], ..assemble(rows) });
+    prop_assert_eq!(&ones, &whole);
+
     // Forgetting what was added restores, or is refused and changes nothing.
     let mut back = left.clone();
     match back.forget(&right) {
@@ -425,6 +437,26 @@ fn decay_scales_every_count() {
     assert_eq!(stats.missing()[0], (0, 5, Count(0.5)));
     assert_eq!(stats.values()[0], (0, 0, Count(0.5)));
     assert_eq!(stats.moments()[0], (0, 4, Moment { n: 0.5, mean: 0.5, m2: 0.0 }));
+}
+
+#[test]
+fn fractional_weights_are_forgotten_whole() {
+    let rows = labelled(&[&[0], &[0, 1], &[0]]);
+    let seen = |from: usize, weights: &[f64]| {
+        let mut state = Features::<true>::default();
+        let part = assemble(&rows[from..from + weights.len()]);
+        state.observe(&Rows { weights: weights.to_vec(), ..part });
+        state
+    };
+    // 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last digits of sums depend on their order.
+    let mut all = seen(0, &[0.1, 0.2, 0.3]);
+    assert_eq!(all.0.rows(0), 0.1 + 0.2 + 0.3);
+    assert_eq!(all.0.counts()[0], (0, 0, Count(0.1 + 0.2 + 0.3)));
+    for (row, weight) in [(2, 0.3), (1, 0.2), (0, 0.1)] {
+        all.forget(&seen(row, &[weight])).unwrap();
+    }
+    assert_eq!(all, Features::default());
+    assert!(all.forget(&seen(0, &[0.1])).is_err());
 }
 
 #[test]

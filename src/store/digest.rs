@@ -18,18 +18,108 @@ const SEED: u64 = 0;
 /// The length of the footer (4 bytes) and the closing `ARROW1`.
 const TAIL: usize = 10;
 
-/// `batch` as an IPC file whose footer holds the digest of all its bytes (its own place zeroed).
-pub(super) fn seal(batch: &RecordBatch) -> Result<Vec<u8>> {
+/// Where the end of an IPC file begins: eight bytes say that no batch follows, then the footer.
+const END: usize = 8;
+/// The bytes by which a footer names a batch: offset, length of its metadata, length of its body.
+const BLOCK: usize = 24;
+
+/// Makes IPC files of one batch each, whose footer holds the digest of all bytes (its own place
+/// zeroed).
+///
+/// Files of one schema begin alike, and end alike but for the lengths of the batch and the digest.
+/// So the schema, which is most of a small model, is encoded for the first file only.
+#[derive(Debug, Default)]
+pub(super) struct Sealer {
+    template: Option<Template>,
+}
+
+/// What files of one schema share.
+struct Template {
+    /// Has written the beginning; batches are appended, taken and cut off again.
+    writer: FileWriter<Vec<u8>>,
+    /// How long the beginning is.
+    start: usize,
+    /// From the end of the batch to the end of the file.
+    end: Vec<u8>,
+    /// Where the batch is named, and where the digest stands, in `end`.
+    block: usize,
+    place: Range<usize>,
+}
+
+impl Sealer {
+    pub(super) fn seal(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
+        let known = self.template.take().filter(|t| t.writer.schema() == &batch.schema());
+        let mut template = match known {
+            Some(template) => template,
+            None => Template::try_new(batch)?,
+        };
+        let sealed = template.seal(batch);
+        self.template = Some(template);
+        sealed
+    }
+}
+
+fn writer_of(batch: &RecordBatch) -> Result<FileWriter<Vec<u8>>> {
     // Many small buffers: aligned to 8 bytes they take a third of what 64 would.
     let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5)?;
-    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
-    writer.write_metadata(KEY, format!("{PREFIX}{}", "0".repeat(DIGITS)));
-    writer.write(batch)?;
-    let mut bytes = writer.into_inner()?;
-    let place = place(&bytes).ok_or_else(|| Error::internal("the footer has no digest"))?;
-    let digest = format!("{:032x}", content_hash(SEED, &bytes));
-    bytes[place].copy_from_slice(digest.as_bytes());
-    Ok(bytes)
+    Ok(FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?)
+}
+
+/// The name of the batch that is `message` and stands at `start`, as it is in the footer.
+fn block_of(start: usize, message: &[u8]) -> Option<[u8; BLOCK]> {
+    // A message is a marker and the length of its metadata, the metadata, the body.
+    let metadata = i32::from_le_bytes(message.get(4..8)?.try_into().ok()?).checked_add(8)?;
+    let body = message.len().checked_sub(usize::try_from(metadata).ok()?)?;
+    let mut block = [0; BLOCK];
+    block[..8].copy_from_slice(&(start as u64).to_le_bytes());
+    block[8..12].copy_from_slice(&metadata.to_le_bytes());
+    block[16..].copy_from_slice(&(body as u64).to_le_bytes());
+    Some(block)
+}
+
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Template").field("schema", self.writer.schema()).finish_non_exhaustive()
+    }
+}
+
+impl Template {
+    fn try_new(batch: &RecordBatch) -> Result<Self> {
+        let unlike = || Error::internal("an IPC file is not laid out as expected");
+        let mut whole = writer_of(batch)?;
+        let start = whole.get_ref().len();
+        whole.write_metadata(KEY, format!("{PREFIX}{}", "0".repeat(DIGITS)));
+        whole.write(batch)?;
+        let written = whole.get_ref().len();
+        let block = block_of(start, &whole.get_ref()[start..written]).ok_or_else(unlike)?;
+        let bytes = whole.into_inner()?;
+        let place = place(&bytes).ok_or_else(unlike)?;
+        let end = bytes[written..].to_vec();
+        let found = end[END..].windows(BLOCK).position(|w| w == block).ok_or_else(unlike)?;
+        Ok(Template {
+            writer: writer_of(batch)?,
+            start,
+            end,
+            block: END + found,
+            place: place.start - written..place.end - written,
+        })
+    }
+
+    fn seal(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
+        self.writer.get_mut().truncate(self.start);
+        self.writer.write(batch)?;
+        let written = self.writer.get_ref();
+        let block = block_of(self.start, &written[self.start..])
+            .ok_or_else(|| Error::internal("a batch is not laid out as expected"))?;
+        let mut bytes = Vec::with_capacity(written.len() + self.end.len());
+        bytes.extend_from_slice(written);
+        bytes.extend_from_slice(&self.end);
+        let end = &mut bytes[written.len()..];
+        end[self.block..self.block + BLOCK].copy_from_slice(&block);
+        let digest = format!("{:032x}", content_hash(SEED, &bytes));
+        bytes[written.len()..][self.place.clone()].copy_from_slice(digest.as_bytes());
+        Ok(bytes)
+    }
 }
 
 /// The batch in `bytes`, whose digest must be right.

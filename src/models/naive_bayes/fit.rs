@@ -94,6 +94,10 @@ impl Learner for NaiveBayes {
         Ok(())
     }
 
+    fn takes_weights(&self) -> bool {
+        true
+    }
+
     fn used(&self, space: &Space) -> Used {
         let mut used = Used {
             labels: (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect(),

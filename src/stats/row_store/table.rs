@@ -1,0 +1,146 @@
+//! Distinct rows, each with its key and how often it was seen.
+
+use crate::data::{MISSING_CATEGORY, Remap, Rows, Space};
+use crate::math::content_hash;
+
+/// Distinct rows: columns, and for each row how often it was seen.
+#[derive(Debug, Clone, Default)]
+pub struct RowTable {
+    /// Features and labels, in the numbering of one space.
+    pub rows: Rows,
+    /// How often each row was seen.
+    pub counts: Vec<u64>,
+    /// A hash of the content of each row: features in the upper half, labels and features in the
+    /// lower one. It does not depend on the numbering.
+    pub keys: Vec<u128>,
+}
+
+impl RowTable {
+    /// How many distinct rows there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// How many rows were seen, equal ones counted.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// All rows in the same order, a row that was seen several times as often as it was seen.
+    pub fn repeated(&self) -> Rows {
+        let mut out = Rows::default();
+        for (row, &count) in self.counts.iter().enumerate() {
+            (0..count).for_each(|_| out.push_row(&self.rows, row, None));
+        }
+        out
+    }
+
+    pub(super) fn push(&mut self, from: &Rows, row: usize, key: u128, count: u64) {
+        self.rows.push_row(from, row, None);
+        self.keys.push(key);
+        self.counts.push(count);
+    }
+
+    /// The rows `order`, in that order, under the numbers of `ids`.
+    pub(super) fn take(&self, order: &[u32], ids: Option<&Remap>) -> RowTable {
+        let mut out = RowTable::default();
+        out.rows.dense.reserve_exact(order.len() * self.rows.dense_width);
+        for &row in order {
+            out.rows.push_row(&self.rows, row as usize, ids);
+        }
+        out.keys = order.iter().map(|&row| self.keys[row as usize]).collect();
+        out.counts = order.iter().map(|&row| self.counts[row as usize]).collect();
+        out
+    }
+
+    pub(super) fn heap_size(&self) -> usize {
+        self.rows.heap_size() + 8 * self.counts.capacity() + 16 * self.keys.capacity()
+    }
+}
+
+/// Hashes of names by number, so that each name is hashed once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NameHashes {
+    labels: Vec<u64>,
+    sparse: Vec<u64>,
+    values: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl NameHashes {
+    /// Learns the names that `space` has got since the last time.
+    pub(super) fn extend(&mut self, space: &Space) {
+        let features = &space.features;
+        let news = self.labels.len()..space.labels.len();
+        self.labels.extend(news.map(|y| hash(space.labels.name(y as u32))));
+        let news = self.sparse.len()..features.sparse_len();
+        self.sparse.extend(news.map(|f| hash(features.sparse_name(f as u32))));
+        let news = self.values.len()..features.value_len();
+        let value = |v: usize| features.value(v as u32).map_or(0, |(_, value)| hash(value));
+        self.values.extend(news.map(value));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.labels.clear();
+        self.sparse.clear();
+        self.values.clear();
+    }
+
+    /// The key of row `row`: equal rows have equal keys, in every numbering and on every machine.
+    pub(super) fn key(&mut self, rows: &Rows, row: usize) -> u128 {
+        self.bytes.clear();
+        for &x in rows.dense_row(row) {
+            let bits = if x.is_nan() { u64::MAX } else { (x + 0.0).to_bits() };
+            self.bytes.extend(bits.to_le_bytes());
+        }
+        for &value in rows.category_row(row) {
+            let hash = if value == MISSING_CATEGORY { 0 } else { self.values[value as usize] };
+            self.bytes.extend(hash.to_le_bytes());
+        }
+        for open in 0..rows.open_width as u32 {
+            self.bytes.push(u8::from(rows.has_open(row, open)));
+        }
+        if row < rows.sparse.len() {
+            // Sums, because the order of entries is that of numbers, which are not content.
+            let (mut low, mut high) = (0u64, 0u64);
+            let (ids, values) = rows.sparse.row(row);
+            for (&id, &x) in ids.iter().zip(values).filter(|e| *e.1 != 0.0) {
+                let bits = if x.is_nan() { u64::MAX } else { x.to_bits() };
+                let entry = scatter(self.sparse[id as usize] ^ scatter(bits));
+                low = low.wrapping_add(entry);
+                high = high.wrapping_add(scatter(entry));
+            }
+            self.bytes.extend(low.to_le_bytes());
+            self.bytes.extend(high.to_le_bytes());
+        }
+        let labels = if row < rows.labels.len() { rows.labels.row(row) } else { &[] };
+        let set = labels.iter().map(|&y| scatter(self.labels[y as usize]));
+        let set = set.fold(0u64, u64::wrapping_add);
+        content_hash(FEATURES, &self.bytes) ^ u128::from(set)
+    }
+
+    pub(super) fn heap_size(&self) -> usize {
+        8 * (self.labels.capacity() + self.sparse.capacity() + self.values.capacity())
+            + self.bytes.capacity()
+    }
+}
+
+/// The seed of the hash of features.
+const FEATURES: u64 = 1;
+
+fn hash(name: &str) -> u64 {
+    content_hash(FEATURES, name.as_bytes()) as u64
+}
+
+/// A bijection without pattern (the finaliser of SplitMix64).
+fn scatter(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
