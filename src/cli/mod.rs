@@ -14,6 +14,7 @@ mod inspect;
 mod merge;
 mod output;
 mod score;
+mod sink;
 mod sql;
 
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ enum Command {
     Demo(demo::Demo),
     /// Write generated data to a file.
     Generate(generate::Generate),
-    /// Turn an ARFF file into Parquet, CSV or Arrow.
+    /// Turn ARFF, svmlight or any other data into Parquet, CSV, JSON or Arrow.
     Import(import::Import),
     /// Learn a model from a file.
     Fit(fit::Fit),

@@ -22,7 +22,7 @@ impl Dataset {
     /// feature.
     ///
     /// The universe of labels is the one the label column declares in its metadata (as ARFF files
-    /// do), else the labels that occur.
+    /// do) or by its type (a struct of 0/1 columns), else the labels that occur.
     ///
     /// # Errors
     ///
@@ -84,8 +84,13 @@ impl Dataset {
 
 fn declared_labels(batch: &RecordBatch, labels: &str) -> Result<Vocabulary> {
     let schema = batch.schema();
-    let declared = schema.field_with_name(labels)?.metadata().get(LABELS_METADATA_KEY);
-    let Some(json) = declared else { return Ok(Vocabulary::default()) };
+    let field = schema.field_with_name(labels)?;
+    if let Some(names) = LabelReader::declared(field.data_type()) {
+        return Vocabulary::try_from_names(names);
+    }
+    let Some(json) = field.metadata().get(LABELS_METADATA_KEY) else {
+        return Ok(Vocabulary::default());
+    };
     let names: Vec<String> = serde_json::from_str(json)
         .map_err(|e| Error::data(format!("the declared labels of column `{labels}`: {e}")))?;
     Vocabulary::try_from_names(names)

@@ -86,7 +86,7 @@ impl AggregateUDFImpl for MetricFunction {
         for (what, t) in ["truth", "predicted"].iter().zip(types) {
             if !LabelReader::accepts(t) {
                 return Err(to_datafusion(Error::usage(format!(
-                    "{name}: {what} must be a list of labels, not {t}; write {name}(truth, predicted)"
+                    "{name}: {what} must be a list of labels, or a struct of 0/1 columns, not {t}; write {name}(truth, predicted)"
                 ))));
             }
         }
@@ -137,6 +137,8 @@ impl MetricState {
         if truth.data_type() == &DataType::Null || predicted.data_type() == &DataType::Null {
             return Ok(());
         }
+        // Only in plain lists NULL and unlabelled are the same.
+        let (truth, predicted) = (&LabelReader::lists(truth)?, &LabelReader::lists(predicted)?);
         let both = NullBuffer::union(truth.nulls(), predicted.nulls());
         let (truth, predicted) = match both.filter(|n| n.null_count() > 0) {
             None => (Arc::clone(truth), Arc::clone(predicted)),

@@ -13,13 +13,14 @@ mod pack;
 mod query;
 mod scoring;
 mod session;
+mod split;
 mod tables;
 mod train;
 
 pub use error::{from_datafusion, to_datafusion};
-pub use query::{Progress, run_to_end};
+pub use query::{Progress, run_each, run_to_end};
 pub use session::{SessionOptions, session};
-pub use tables::{FileTables, enable_file_tables};
+pub use tables::{FileOptions, FileTables, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;
@@ -61,6 +62,7 @@ pub fn register_with(ctx: &SessionContext, registry: Registry) {
     for function in scoring::functions(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
+    ctx.register_udf(ScalarUDF::from(split::SplitLabels::new()));
     ctx.register_udf(ScalarUDF::from(info::ModelInfo::new(&cache)));
     for function in merge::scalars(&cache) {
         ctx.register_udf(ScalarUDF::from(function));

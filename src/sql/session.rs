@@ -1,9 +1,8 @@
 //! Sessions with everything labelflow brings.
 
 use super::error::from_datafusion;
-use super::{enable_file_tables, register_with};
+use super::{FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
-use crate::formats::LabelSource;
 use crate::models::Registry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -19,8 +18,8 @@ pub struct SessionOptions {
     pub memory_limit: Option<usize>,
     /// The algorithms that can be named.
     pub registry: Registry,
-    /// Where the label attributes of ARFF files are named.
-    pub arff_labels: LabelSource,
+    /// How files become tables.
+    pub files: FileOptions,
 }
 
 impl Default for SessionOptions {
@@ -30,7 +29,7 @@ impl Default for SessionOptions {
             batch_size: 8192,
             memory_limit: None,
             registry: Registry::default(),
-            arff_labels: LabelSource::Auto,
+            files: FileOptions::default(),
         }
     }
 }
@@ -55,6 +54,6 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
     let ctx = SessionContext::new_with_config_rt(config, runtime);
     register_with(&ctx, options.registry.clone());
-    enable_file_tables(&ctx, options.arff_labels.clone());
+    enable_file_tables(&ctx, options.files.clone());
     Ok(ctx)
 }

@@ -7,6 +7,7 @@
 mod cli;
 mod cli_errors;
 mod commands;
+mod formats;
 mod partitions;
 mod program;
 mod slt;

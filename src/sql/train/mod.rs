@@ -88,9 +88,9 @@ impl AggregateUDFImpl for TrainLabels {
             [spec, ..] if !is_text(spec) => {
                 Some(format!("the first argument is the algorithm as text, not {spec}; {USAGE}"))
             }
-            [_, labels, ..] if !LabelReader::accepts(labels) => {
-                Some(format!("labels must be a list of texts or integers, not {labels}; {USAGE}"))
-            }
+            [_, labels, ..] if !LabelReader::accepts(labels) => Some(format!(
+                "labels must be a list of texts or integers, or a struct of 0/1 columns, not {labels}; {USAGE}"
+            )),
             [_, _, _, ..] => None,
             _ => Some(format!("there is no feature; {USAGE}")),
         };
