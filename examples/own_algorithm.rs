@@ -29,7 +29,12 @@ const ALGORITHM: Algorithm = Algorithm {
         allowed: Allowed::Float(0.0, 1.0),
         help: "predict the labels whose frequency is at least this",
     }],
-    capabilities: Capabilities { forgets: true, decays: true, ranks_sets: false },
+    capabilities: |_| Capabilities {
+        forgets: true,
+        decays: true,
+        ranks_sets: false,
+        reopens: true,
+    },
     reference: "folklore",
     features: |_| Ok(FeatureOptions::default()),
     start: |spec| Ok(Box::new(Prior { threshold: spec.number("threshold")?, ..Prior::default() })),

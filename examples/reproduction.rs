@@ -1,9 +1,13 @@
-//! Makes the tables of `docs/reproduction.md`: NaiBX on the data sets of its paper.
+//! Makes the tables of `docs/reproduction.md`: NaiBX on the data sets of its paper, and with the
+//! argument `chains` (and names of data sets, or none for all) binary relevance and chains.
 //!
 //! `LABELFLOW_DATA` names the directory of data sets. Each is evaluated with the protocol of the
 //! paper (10 folds, or a hold-out of a third) and honest folds, beside the published figures. The
 //! last rows repeat the published program's folds, which train on the first nine tenths of the file
 //! whichever part is tested: the figure that moves is explained by the test rows it has seen.
+
+#[path = "reproduction/chains.rs"]
+mod chains;
 
 use labelflow::Result;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol};
@@ -62,6 +66,10 @@ fn main() -> Result<()> {
         println!("skipped: set LABELFLOW_DATA to the directory of data sets");
         return Ok(());
     };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("chains", only)) = arguments.split_first().map(|(a, only)| (a.as_str(), only)) {
+        return chains::tables(&data, only);
+    }
     println!("| data set | protocol | method | {} |", METRICS.join(" | "));
     println!("|---|---|---|{}", "---|".repeat(METRICS.len()));
     for set in SETS {
@@ -71,8 +79,8 @@ fn main() -> Result<()> {
 }
 
 fn table(data: &Path, set: &Set) -> Result<()> {
-    let batches = read(data, set)?;
-    let (_, _, name) = set.files;
+    let (directory, file, name) = set.files;
+    let batches = read_set(data, directory, file)?;
     let dataset = Dataset::try_new(name, &batches, "labels")?;
     let protocol = match set.hold_out {
         Some(train) => Protocol::HoldOut { train, repeats: 1 },
@@ -87,9 +95,7 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     };
     let specs = ["predicted", "labels", "given"].map(spec);
     let ours = experiment.run(&dataset, &specs)?;
-    let line = |method: &str, values: &[String]| {
-        println!("| {name} | {protocol} | {method} | {} |", values.join(" | "));
-    };
+    let line = |method: &str, values: &[String]| line(name, &protocol, method, values);
     if let Some((size_predicted, size_given)) = &set.published {
         line("paper, NaiBX", &published(size_predicted));
         line("size=predicted", &found(&ours[0]));
@@ -112,8 +118,16 @@ fn table(data: &Path, set: &Set) -> Result<()> {
     Ok(())
 }
 
-fn read(data: &Path, set: &Set) -> Result<Vec<arrow::record_batch::RecordBatch>> {
-    let (directory, file, _) = set.files;
+/// One line of a table.
+fn line(name: &str, protocol: &Protocol, method: &str, values: &[String]) {
+    println!("| {name} | {protocol} | {method} | {} |", values.join(" | "));
+}
+
+fn read_set(
+    data: &Path,
+    directory: &str,
+    file: &str,
+) -> Result<Vec<arrow::record_batch::RecordBatch>> {
     let path = data.join(directory).join(format!("{file}.arff"));
     let reader = ArffReader::try_open(&path, &LabelSource::Auto)?;
     reader

@@ -33,6 +33,9 @@ impl Inspect {
             vec!["digest".into(), digest_of(&bytes)?.to_string()],
         ])?;
         let insight = model.insight(self.most);
+        for note in model.notes()? {
+            println!("note: {note}");
+        }
         let mut order: Vec<usize> = (0..space.labels.len()).collect();
         order.sort_by(|&a, &b| {
             insight.label_counts[b].total_cmp(&insight.label_counts[a]).then(a.cmp(&b))

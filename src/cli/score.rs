@@ -63,7 +63,7 @@ impl Score {
     }
 
     async fn write(&self, model: &Model, name: &str, format: FileFormat) -> Result<u64> {
-        // One partition keeps the rows in their order; encoding runs on all threads all the same.
+        // One partition keeps the rows in their order; predictions and encoding run on all threads.
         let files = self.columns.files();
         let ctx = session(&SessionOptions { partitions: 1, files, ..Default::default() })?;
         let table = literal(&self.input);

@@ -90,10 +90,11 @@ pub(super) fn new_labels_may_appear(subject: &Subject) -> Result<(), String> {
         let renamed = |set: Vec<String>| Some(set.iter().map(|l| l.replace("_00", "_0")).collect());
         let rest =
             rest.with_sets::<String>(&rest.sets().into_iter().map(renamed).collect::<Vec<_>>());
-        let (a, b) = (subject.learn(&first)?, subject.learn(&rest)?);
+        let (a, b) = (subject.state(&first)?, subject.state(&rest)?);
         let whole = subject.learn(&first.then(&rest)?)?;
-        let in_turn = subject.observed(&[&first, &rest])?.finish().map_err(text)?;
-        for model in [in_turn, subject.merged(&[&a, &b])?, subject.merged(&[&b, &a])?] {
+        let in_turn = subject.observed(&[&first, &rest])?;
+        for trainer in [in_turn, subject.merged(&[&a, &b])?, subject.merged(&[&b, &a])?] {
+            let model = trainer.finish().map_err(text)?;
             same_models(&whole, &model, &table.features, TOLERANCE).map_err(|e| table.say(e))?;
         }
     }
@@ -180,8 +181,7 @@ pub(super) fn infinite_values_are_refused(subject: &Subject) -> Result<(), Strin
         named[0].1 = Arc::new(Float64Array::from(values));
         let infinite = columns(named);
         let mut trainer = subject.observed(&[table])?;
-        let model = trainer.finish().map_err(text)?;
-        let before = bytes(&model)?;
+        let (model, before) = (trainer.finish().map_err(text)?, trainer_bytes(&trainer)?);
         let mut sets: Vec<Option<Vec<String>>> = table.sets().into_iter().map(Some).collect();
         sets[0] = Some(vec!["a label of the refused batch".to_string()]);
         let batch = table.with_features(Arc::clone(&infinite)).with_sets(&sets);

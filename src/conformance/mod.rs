@@ -93,7 +93,22 @@ pub const CHECKS: &[Check] = &[
     always("merge_is_commutative", statistics::merge_is_commutative),
     always("merge_is_associative", statistics::merge_is_associative),
     always("any_cut_equals_one_pass", statistics::any_cut_equals_one_pass),
-    always("a_reopened_model_goes_on_learning", statistics::a_reopened_model_goes_on_learning),
+    Check {
+        name: "a_reopened_model_goes_on_learning",
+        run: statistics::a_reopened_model_goes_on_learning,
+        needs: |c| c.reopens,
+    },
+    Check {
+        name: "finished_models_merge_like_states",
+        run: statistics::finished_models_merge_like_states,
+        needs: |c| c.reopens,
+    },
+    Check {
+        name: "a_closed_model_refuses_to_learn",
+        run: statistics::a_closed_model_refuses_to_learn,
+        needs: |c| !c.reopens,
+    },
+    always("a_state_answers_like_its_model", statistics::a_state_answers_like_its_model),
     always("unlike_specs_refuse_to_merge", statistics::unlike_specs_refuse_to_merge),
     always("unlike_columns_refuse_to_merge", statistics::unlike_columns_refuse_to_merge),
     always("a_refused_batch_changes_nothing", statistics::a_refused_batch_changes_nothing),
@@ -210,7 +225,7 @@ pub fn run(registry: &Registry, spec: &str, exceptions: &[Exception]) -> Result<
 
 /// The checks that apply to `subject`.
 pub fn applicable(subject: &Subject) -> impl Iterator<Item = &'static Check> + use<> {
-    let capabilities = subject.algorithm().capabilities;
+    let capabilities = subject.capabilities();
     CHECKS.iter().filter(move |check| (check.needs)(&capabilities))
 }
 

@@ -15,9 +15,9 @@ const FORGET_TOLERANCE: f64 = 1e-6;
 
 pub(super) fn merge_with_empty_is_identity(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
-        let model = subject.learn(table)?;
+        let model = subject.state(table)?;
         let before = bytes(&model)?;
-        let after = bytes(&subject.merged(&[&model])?)?;
+        let after = trainer_bytes(&subject.merged(&[&model])?)?;
         ensure(after == before, || table.say("an empty trainer merged with a model is not it"))?;
 
         let empty = (subject.algorithm().start)(subject.spec()).map_err(text)?;
@@ -36,6 +36,7 @@ pub(super) fn merge_is_commutative(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
         let [a, b, _] = &thirds(subject, table)?;
         let (ab, ba) = (subject.merged(&[a, b])?, subject.merged(&[b, a])?);
+        let (ab, ba) = (ab.finish().map_err(text)?, ba.finish().map_err(text)?);
         same_models(&ab, &ba, &table.features, TOLERANCE).map_err(|e| table.say(e))?;
     }
     Ok(())
@@ -44,8 +45,10 @@ pub(super) fn merge_is_commutative(subject: &Subject) -> Result<(), String> {
 pub(super) fn merge_is_associative(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
         let [a, b, c] = &thirds(subject, table)?;
-        let left = subject.merged(&[&subject.merged(&[a, b])?, c])?;
-        let right = subject.merged(&[a, &subject.merged(&[b, c])?])?;
+        let ab = subject.merged(&[a, b])?.state().map_err(text)?;
+        let bc = subject.merged(&[b, c])?.state().map_err(text)?;
+        let left = subject.merged(&[&ab, c])?.finish().map_err(text)?;
+        let right = subject.merged(&[a, &bc])?.finish().map_err(text)?;
         same_models(&left, &right, &table.features, TOLERANCE).map_err(|e| table.say(e))?;
     }
     Ok(())
@@ -64,8 +67,9 @@ pub(super) fn any_cut_equals_one_pass(subject: &Subject) -> Result<(), String> {
 
             // A part without rows is no model.
             let filled = parts.iter().filter(|p| !p.is_empty());
-            let models = filled.map(|p| subject.learn(p)).collect::<Result<Vec<_>, _>>()?;
-            let merged = subject.merged(&models.iter().collect::<Vec<_>>())?;
+            let states = filled.map(|p| subject.state(p)).collect::<Result<Vec<_>, _>>()?;
+            let merged = subject.merged(&states.iter().collect::<Vec<_>>())?;
+            let merged = merged.finish().map_err(text)?;
             same_models(&whole, &merged, &table.features, TOLERANCE)
                 .map_err(|e| say("merged", e))?;
         }
@@ -78,13 +82,61 @@ pub(super) fn a_reopened_model_goes_on_learning(subject: &Subject) -> Result<(),
         let (first, rest) = (table.slice(0, 60), table.slice(60, table.len() - 60));
         let stored = bytes(&subject.learn(&first)?)?;
         let reopened = subject.open(&stored).and_then(|m| m.reopen()).map_err(text)?;
-        let same = trainer_bytes(&reopened)? == stored;
+        let same = bytes(&reopened.finish().map_err(text)?)? == stored;
         ensure(same, || table.say("a reopened model finishes into other bytes"))?;
         let mut trainer = reopened;
         trainer.observe(&rest.labels, &rest.features).map_err(text)?;
         let model = trainer.finish().map_err(text)?;
         let whole = subject.learn(table)?;
         same_models(&whole, &model, &table.features, TOLERANCE).map_err(|e| table.say(e))?;
+    }
+    Ok(())
+}
+
+pub(super) fn finished_models_merge_like_states(subject: &Subject) -> Result<(), String> {
+    for table in subject.tables() {
+        let (first, rest) = (table.slice(0, 60), table.slice(60, table.len() - 60));
+        let models = [subject.learn(&first)?, subject.learn(&rest)?];
+        let merged = subject.merged(&models.iter().collect::<Vec<_>>())?;
+        let (merged, whole) = (merged.finish().map_err(text)?, subject.learn(table)?);
+        same_models(&whole, &merged, &table.features, TOLERANCE).map_err(|e| table.say(e))?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_closed_model_refuses_to_learn(subject: &Subject) -> Result<(), String> {
+    let kind = ErrorKind::Unsupported;
+    for table in subject.tables() {
+        let stored = bytes(&subject.learn(table)?)?;
+        let model = subject.open(&stored).map_err(text)?;
+        let mut trainer = model.reopen().map_err(text)?;
+        let observed = trainer.observe(&table.labels, &table.features);
+        for (what, result) in [
+            ("a closed model that learns on", observed),
+            ("merging into a closed model", trainer.merge(&subject.state(table)?)),
+            ("merging a closed model", subject.observed(&[table])?.merge(&model)),
+        ] {
+            let error = refused(result, kind, what).map_err(|e| table.say(e))?;
+            ensure(error.to_string().contains("keep=all"), || {
+                table.say(format!("{what} gives `{error}`, which does not say what to do"))
+            })?;
+        }
+        if subject.capabilities().forgets {
+            let result = trainer.forget(&subject.state(&table.slice(0, 40))?);
+            refused(result, kind, "forgetting from a closed model").map_err(|e| table.say(e))?;
+        }
+        let same = bytes(&trainer.finish().map_err(text)?)? == stored;
+        ensure(same, || table.say("a closed model that refused has other bytes"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_state_answers_like_its_model(subject: &Subject) -> Result<(), String> {
+    for table in subject.tables() {
+        let (_, expected) = subject.learn_and_answer(table)?;
+        let state = subject.open(&bytes(&subject.state(table)?)?).map_err(text)?;
+        let found = Answers::of(&state, &table.features)?;
+        expected.agree(&found, TOLERANCE).map_err(|e| table.say(e))?;
     }
     Ok(())
 }
@@ -99,7 +151,7 @@ pub(super) fn unlike_specs_refuse_to_merge(subject: &Subject) -> Result<(), Stri
         let mut trainer = subject.observed(&[table])?;
         let mut other = Trainer::try_new(&registry, &spec.to_string()).map_err(text)?;
         other.observe(&table.labels, &table.features).map_err(text)?;
-        let other = other.finish().map_err(text)?;
+        let other = other.state().map_err(text)?;
         unchanged_by(&mut trainer, table, |trainer| {
             refused(trainer.merge(&other), ErrorKind::Incompatible, "a model of another spec")?;
             Ok(())
@@ -114,7 +166,7 @@ pub(super) fn unlike_columns_refuse_to_merge(subject: &Subject) -> Result<(), St
         let mut sets: Vec<Option<Vec<String>>> = table.sets().into_iter().map(Some).collect();
         sets[0] = Some(vec!["a label of the other model".to_string()]);
         let other = table.with_features(renamed(columns, "another_column")).with_sets(&sets);
-        let other = subject.learn(&other)?;
+        let other = subject.state(&other)?;
         let mut trainer = subject.observed(&[table])?;
         unchanged_by(&mut trainer, table, |trainer| {
             refused(trainer.merge(&other), ErrorKind::Incompatible, "a model of other columns")?;
@@ -170,7 +222,7 @@ pub(super) fn forgotten_names_disappear(subject: &Subject) -> Result<(), String>
 fn forgets(subject: &Subject, kept: &Table, gone: &Table) -> Result<bool, String> {
     let mut trainer = subject.observed(&[kept, gone])?;
     let before = trainer_bytes(&trainer)?;
-    match trainer.forget(&subject.learn(gone)?) {
+    match trainer.forget(&subject.state(gone)?) {
         Err(error) if error.kind() == ErrorKind::Incompatible => {
             let same = trainer_bytes(&trainer)? == before;
             ensure(same, || kept.say("forgetting is refused and changes the trainer"))?;
@@ -188,7 +240,7 @@ fn forgets(subject: &Subject, kept: &Table, gone: &Table) -> Result<bool, String
 pub(super) fn forgetting_the_unknown_is_refused(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
         let mut trainer = subject.observed(&[&table.slice(0, 40)])?;
-        let more = subject.learn(table)?;
+        let more = subject.state(table)?;
         unchanged_by(&mut trainer, table, |trainer| {
             let result = trainer.forget(&more);
             ensure(result.is_err(), || "rows that were never added can be forgotten".to_string())
@@ -200,7 +252,7 @@ pub(super) fn forgetting_the_unknown_is_refused(subject: &Subject) -> Result<(),
 pub(super) fn forgetting_is_refused(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
         let mut trainer = subject.observed(&[table])?;
-        let part = subject.learn(&table.slice(0, 40))?;
+        let part = subject.state(&table.slice(0, 40))?;
         unchanged_by(&mut trainer, table, |trainer| {
             refused(trainer.forget(&part), ErrorKind::Unsupported, "forgetting").map(drop)
         })?;
@@ -256,13 +308,13 @@ fn unchanged_by(
     ensure(after == before, || table.say("the trainer is not what it was before the call"))
 }
 
-/// Models of the first, second and last third of the rows.
+/// States of the first, second and last third of the rows.
 fn thirds(subject: &Subject, table: &Table) -> Result<[Model; 3], String> {
     let n = table.len() / 3;
     Ok([
-        subject.learn(&table.slice(0, n))?,
-        subject.learn(&table.slice(n, n))?,
-        subject.learn(&table.slice(2 * n, table.len() - 2 * n))?,
+        subject.state(&table.slice(0, n))?,
+        subject.state(&table.slice(n, n))?,
+        subject.state(&table.slice(2 * n, table.len() - 2 * n))?,
     ])
 }
 

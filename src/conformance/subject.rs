@@ -2,7 +2,7 @@
 
 use super::{Answers, Table, table};
 use crate::error::{Error, ErrorKind, Result};
-use crate::models::{Algorithm, CheckedSpec, Model, Registry, Trainer};
+use crate::models::{Algorithm, Capabilities, CheckedSpec, Model, Registry, Trainer};
 use crate::store::{from_bytes, to_bytes};
 
 /// An algorithm with its parameters, and the tables it accepts.
@@ -45,6 +45,11 @@ impl Subject {
         &self.algorithm
     }
 
+    /// What it can do with this spec.
+    pub fn capabilities(&self) -> Capabilities {
+        (self.algorithm.capabilities)(&self.spec)
+    }
+
     /// Its spec.
     pub fn spec(&self) -> &CheckedSpec {
         &self.spec
@@ -84,6 +89,11 @@ impl Subject {
         self.observed(&[table])?.finish().map_err(text)
     }
 
+    /// The state of the rows of `table`, which merges whether or not a finished model does.
+    pub fn state(&self, table: &Table) -> Result<Model, String> {
+        self.observed(&[table])?.state().map_err(text)
+    }
+
     /// A trainer that has observed `tables` one after the other.
     pub fn observed(&self, tables: &[&Table]) -> Result<Trainer, String> {
         let mut trainer = self.trainer()?;
@@ -93,13 +103,13 @@ impl Subject {
         Ok(trainer)
     }
 
-    /// The model of what `models` have seen, merged from left to right.
-    pub fn merged(&self, models: &[&Model]) -> Result<Model, String> {
+    /// A trainer that has merged `models` from left to right.
+    pub fn merged(&self, models: &[&Model]) -> Result<Trainer, String> {
         let mut trainer = self.trainer()?;
         for model in models {
             trainer.merge(model).map_err(text)?;
         }
-        trainer.finish().map_err(text)
+        Ok(trainer)
     }
 
     /// Learns from `table` and answers for its own rows, which must be well formed.
@@ -120,9 +130,9 @@ pub(super) fn bytes(model: &Model) -> Result<Vec<u8>, String> {
     to_bytes(model).map_err(text)
 }
 
-/// The bytes of the model that `trainer` would finish.
+/// The bytes of what `trainer` has learned.
 pub(super) fn trainer_bytes(trainer: &Trainer) -> Result<Vec<u8>, String> {
-    bytes(&trainer.finish().map_err(text)?)
+    bytes(&trainer.state().map_err(text)?)
 }
 
 pub(super) fn text(error: Error) -> String {

@@ -4,7 +4,7 @@ use super::{Dataset, Protocol, Split};
 use crate::data::{LabelSets, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{Metric, SetMetrics};
-use crate::models::{Model, Registry, Spec, Trainer};
+use crate::models::{Algorithm, CheckedSpec, Model, Registry, Spec, Trainer};
 use rayon::prelude::*;
 
 /// What to compare and how.
@@ -51,6 +51,9 @@ impl Summary {
     }
 }
 
+/// An algorithm and its checked spec.
+type Resolved = (Algorithm, CheckedSpec);
+
 /// The numbers of one round, in the order of the names.
 type Round = Vec<(&'static str, f64)>;
 
@@ -65,7 +68,7 @@ impl Experiment<'_> {
     /// Specs are checked before any work begins; then the first round that fails.
     pub fn run(&self, data: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
         let splits = self.protocol.splits(data.len(), self.seed)?;
-        self.rounds(specs, splits.len(), |spec, round| self.round(data, spec, &splits[round]))
+        self.rounds(specs, splits.len(), |specs, round| self.round(data, specs, &splits[round]))
     }
 
     /// Trains every spec on `train` and tests it on `test`.
@@ -80,39 +83,48 @@ impl Experiment<'_> {
         specs: &[String],
     ) -> Result<Vec<Outcome>> {
         let all = |data: &Dataset| (0..data.len() as u32).collect::<Vec<u32>>();
-        self.rounds(specs, 1, |spec, _| {
-            let (model, fit) = self.fit(train, spec, &all(train))?;
+        self.rounds(specs, 1, |specs, _| {
+            let (models, fit) = self.fit(train, specs, &all(train))?;
             let mut universe = test.universe().clone();
             universe.absorb(train.universe());
-            self.test(&model, test, &universe, &all(test), fit)
+            let rows = all(test);
+            models.iter().map(|model| self.test(model, test, &universe, &rows, fit)).collect()
         })
     }
 
+    /// Runs every spec in every round; `run` gets specs that learn the same, to be done together.
     fn rounds(
         &self,
         specs: &[String],
         rounds: usize,
-        run: impl Fn(&Spec, usize) -> Result<Round> + Sync,
+        run: impl Fn(&[Resolved], usize) -> Result<Vec<Round>> + Sync,
     ) -> Result<Vec<Outcome>> {
         let mut expanded = Vec::new();
         for (i, text) in specs.iter().enumerate() {
             for spec in text.parse::<Spec>()?.expand() {
-                self.registry.resolve_parsed(&spec)?;
-                expanded.push((i, spec));
+                let resolved = self.registry.resolve_parsed(&spec)?;
+                expanded.push((i, spec, resolved));
             }
         }
+        let groups = groups(&expanded.iter().map(|e| e.2.clone()).collect::<Vec<_>>())?;
         let work: Vec<(usize, usize)> =
-            (0..expanded.len()).flat_map(|s| (0..rounds).map(move |r| (s, r))).collect();
-        let results = work
+            (0..groups.len()).flat_map(|g| (0..rounds).map(move |r| (g, r))).collect();
+        let done = work
             .par_iter()
-            .map(|&(s, r)| {
-                let round = run(&expanded[s].1, r);
-                (self.watch)();
-                round
+            .map(|&(g, r)| {
+                let members: Vec<Resolved> =
+                    groups[g].iter().map(|&s| expanded[s].2.clone()).collect();
+                let finished = run(&members, r);
+                members.iter().for_each(|_| (self.watch)());
+                finished
             })
-            .collect::<Result<Vec<Round>>>()?;
+            .collect::<Result<Vec<Vec<Round>>>>()?;
+        let mut ordered: Vec<Vec<Round>> = (0..expanded.len()).map(|_| Vec::new()).collect();
+        for (&(g, _), finished) in work.iter().zip(done) {
+            groups[g].iter().zip(finished).for_each(|(&s, round)| ordered[s].push(round));
+        }
         let by_spec: Vec<Vec<(&'static str, Summary)>> =
-            results.chunks(rounds.max(1)).map(summaries).collect();
+            ordered.iter().map(|rounds| summaries(rounds)).collect();
         let mut outcomes = Vec::new();
         for (i, text) in specs.iter().enumerate() {
             let members: Vec<usize> = (0..expanded.len()).filter(|&s| expanded[s].0 == i).collect();
@@ -129,20 +141,25 @@ impl Experiment<'_> {
         Ok(outcomes)
     }
 
-    fn round(&self, data: &Dataset, spec: &Spec, split: &Split) -> Result<Round> {
-        let (model, fit) = self.fit(data, spec, &split.train)?;
-        self.test(&model, data, data.universe(), &split.test, fit)
+    fn round(&self, data: &Dataset, specs: &[Resolved], split: &Split) -> Result<Vec<Round>> {
+        let (models, fit) = self.fit(data, specs, &split.train)?;
+        let test = |model| self.test(model, data, data.universe(), &split.test, fit);
+        models.iter().map(test).collect()
     }
 
-    fn fit(&self, data: &Dataset, spec: &Spec, rows: &[u32]) -> Result<(Model, f64)> {
+    /// The models of `specs`, which learn the same, and the seconds that one took.
+    fn fit(&self, data: &Dataset, specs: &[Resolved], rows: &[u32]) -> Result<(Vec<Model>, f64)> {
         let start = (self.clock)();
-        let (algorithm, spec) = self.registry.resolve_parsed(spec)?;
+        let Some((algorithm, spec)) = specs.first().cloned() else { return Ok((vec![], 0.0)) };
         let mut trainer = Trainer::start(algorithm, spec)?;
         let (labels, features) = data.take(rows)?;
         trainer.observe(&labels, &features)?;
         let model = trainer.finish()?;
-        model.scorer()?;
-        Ok((model, (self.clock)() - start))
+        let models = if specs.len() > 1 { model.peers(specs)? } else { vec![model] };
+        for model in &models {
+            model.scorer()?;
+        }
+        Ok((models, ((self.clock)() - start) / specs.len() as f64))
     }
 
     /// Predicts `rows` of `data`; `universe` numbers its labels as it does, and may have more.
@@ -183,6 +200,19 @@ impl Experiment<'_> {
         round.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
         Ok(round)
     }
+}
+
+/// The numbers of the specs that learn the same, in the order of the first of each.
+fn groups(specs: &[Resolved]) -> Result<Vec<Vec<usize>>> {
+    let mut kinds: Vec<(Option<String>, Vec<usize>)> = Vec::new();
+    for (i, (algorithm, spec)) in specs.iter().enumerate() {
+        let kind = (algorithm.start)(spec)?.state_kind();
+        match kinds.iter_mut().find(|(k, _)| k.is_some() && *k == kind) {
+            Some((_, members)) => members.push(i),
+            None => kinds.push((kind, vec![i])),
+        }
+    }
+    Ok(kinds.into_iter().map(|(_, members)| members).collect())
 }
 
 fn summaries(rounds: &[Round]) -> Vec<(&'static str, Summary)> {

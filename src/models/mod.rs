@@ -19,7 +19,12 @@
 //! of a model asks its learner for a [`Scorer`]: the parameters, laid out for speed.
 
 mod algorithm;
+mod base;
+mod chains;
 mod grouped;
+mod keep;
+mod lazy;
+mod likelihood;
 mod model;
 mod naive_bayes;
 mod params;
@@ -28,12 +33,14 @@ mod registry;
 mod spec;
 mod trainer;
 
-pub use algorithm::{Algorithm, Capabilities, Insight, Learner, RankedSet, Scorer, same_kind};
+pub use algorithm::{
+    Algorithm, Capabilities, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
+};
 pub use grouped::GroupedTrainer;
 pub use model::Model;
 #[cfg(feature = "sql")]
 pub(crate) use model::scored_label_type;
-pub use params::{Allowed, CheckedSpec, Parameter};
+pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
 pub use trainer::{Trainer, holds_features, root, split_columns};

@@ -1,6 +1,6 @@
 //! Trained models.
 
-use super::{Algorithm, CheckedSpec, Insight, Learner, RankedSet, Scorer, Trainer};
+use super::{Algorithm, CheckedSpec, Insight, Learner, Peer, RankedSet, Scorer, Trainer};
 use crate::data::{Binding, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::{sigmoid, top_k};
@@ -62,6 +62,14 @@ impl Model {
         self.digest.as_deref()
     }
 
+    /// The same model with a closed learner, where its algorithm has one.
+    pub(super) fn closed(self) -> Result<Self> {
+        Ok(match self.learner.close(&self.space)? {
+            None => self,
+            Some(learner) => Model::new(self.algorithm, self.spec, self.space, self.rows, learner),
+        })
+    }
+
     /// The algorithm that learned it.
     pub fn algorithm(&self) -> &Algorithm {
         &self.algorithm
@@ -106,6 +114,34 @@ impl Model {
         }
         let scorer: Arc<dyn Scorer> = Arc::from(self.learner.fit(&self.space)?);
         Ok(Arc::clone(self.scorer.get_or_init(|| scorer)))
+    }
+
+    /// What this model knows under other specs whose learners are of the same kind
+    /// ([`Learner::state_kind`]): a model for each, which share their work on the same rows.
+    ///
+    /// # Errors
+    ///
+    /// Specs of another kind.
+    pub fn peers(&self, specs: &[(Algorithm, CheckedSpec)]) -> Result<Vec<Model>> {
+        let started = specs.iter().map(|(algorithm, spec)| (algorithm.start)(spec));
+        let started = started.collect::<Result<Vec<_>>>()?;
+        let kind = self.learner.state_kind();
+        if kind.is_none() || started.iter().any(|learner| learner.state_kind() != kind) {
+            return Err(Error::incompatible("learners of different kinds do not share a state"));
+        }
+        let fitted = self.learner.fit_peers(&started, &self.space)?;
+        let model = |((algorithm, spec), (learner, scorer)): (&(Algorithm, CheckedSpec), Peer)| {
+            let (spec, space) = (spec.clone(), self.space.clone());
+            let model = Model::new(*algorithm, spec, space, self.rows, learner);
+            model.scorer.get_or_init(|| Arc::from(scorer));
+            model
+        };
+        Ok(specs.iter().zip(fitted).map(model).collect())
+    }
+
+    /// What a user should know about the fitted parameters, one sentence each.
+    pub fn notes(&self) -> Result<Vec<String>> {
+        Ok(self.scorer()?.notes())
     }
 
     /// Reads features into rows in the numbering of this model.

@@ -28,15 +28,56 @@ pub enum Allowed {
     Words(&'static [&'static str]),
     /// What a function accepts, described for people.
     Custom(&'static str, fn(&Value) -> bool),
+    /// One of several things that have parameters of their own, such as a base learner.
+    Choice(&'static [Choice]),
+}
+
+/// One of the things a parameter can name, typed as a spec: `logistic`, `logistic(lambda=1)`.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// Its name.
+    pub name: &'static str,
+    /// The parameters it takes.
+    pub parameters: &'static [Parameter],
+}
+
+impl Choice {
+    /// The choice among `choices` that `value` names, with its parameters checked.
+    ///
+    /// # Errors
+    ///
+    /// As [`CheckedSpec::try_new`]; an unknown name lists the valid ones.
+    fn resolve(choices: &[Choice], value: &Value) -> Result<CheckedSpec> {
+        let spec = match value {
+            Value::Word(name) => Spec { name: name.clone(), args: Vec::new() },
+            Value::Call(spec) => spec.clone(),
+            other => return Err(Error::usage(format!("`{other}` is no name"))),
+        };
+        let names = || choices.iter().map(|c| c.name);
+        let choice = choices.iter().find(|c| c.name == spec.name).ok_or_else(|| {
+            Error::usage(format!(
+                "there is no `{}`{}; there are: {}",
+                spec.name,
+                did_you_mean(&spec.name, names()),
+                names().collect::<Vec<_>>().join(", ")
+            ))
+        })?;
+        CheckedSpec::try_new(&spec, choice.parameters)
+    }
 }
 
 impl Allowed {
-    /// `value` in its one form: a number parameter holds a number with a fraction.
-    fn normal(&self, value: Value) -> Value {
-        match (self, &value) {
+    /// `value` in its one form: a number parameter holds a number with a fraction, a choice what
+    /// differs from its defaults.
+    fn normal(&self, value: Value) -> Result<Value> {
+        Ok(match (self, &value) {
             (Allowed::Float(..), Value::Int(n)) => Value::Float(*n as f64),
+            (Allowed::Choice(choices), _) => {
+                let spec = Choice::resolve(choices, &value)?.canonical;
+                if spec.args.is_empty() { Value::Word(spec.name) } else { Value::Call(spec) }
+            }
             _ => value,
-        }
+        })
     }
 
     fn accepts(&self, value: &Value) -> bool {
@@ -45,6 +86,8 @@ impl Allowed {
             (Allowed::Float(low, high), Value::Float(x)) => (low..=high).contains(&x),
             (Allowed::Words(words), Value::Word(word)) => words.contains(&word.as_str()),
             (Allowed::Custom(_, accepts), value) => accepts(value),
+            // Checked when it was brought into its one form.
+            (Allowed::Choice(_), _) => true,
             _ => false,
         }
     }
@@ -58,6 +101,13 @@ impl fmt::Display for Allowed {
             Allowed::Float(low, high) => write!(f, "a number from {low} to {high}"),
             Allowed::Words(words) => f.write_str(&words.join("|")),
             Allowed::Custom(text, _) => f.write_str(text),
+            Allowed::Choice(choices) => {
+                let text = |c: &Choice| match c.parameters {
+                    [] => c.name.to_string(),
+                    parameters => format!("{}({})", c.name, list(parameters)),
+                };
+                f.write_str(&choices.iter().map(text).collect::<Vec<_>>().join("|"))
+            }
         }
     }
 }
@@ -99,9 +149,10 @@ impl CheckedSpec {
         let mut values = Vec::new();
         let mut canonical = Spec { name: spec.name.clone(), args: Vec::new() };
         for p in parameters {
-            let default = p.allowed.normal(parse_default(p)?);
+            let default = p.allowed.normal(parse_default(p)?)?;
             let set = spec.args.iter().find(|(n, _)| n.as_deref() == Some(p.name)).map(|(_, v)| v);
-            let value = &p.allowed.normal(set.unwrap_or(&default).clone());
+            let value = p.allowed.normal(set.unwrap_or(&default).clone());
+            let value = &value.map_err(|e| e.context(format!("parameter `{}`", p.name)))?;
             if matches!(value, Value::Range(..)) {
                 return Err(Error::usage(format!(
                     "parameter `{}={value}`: a range of values can only be evaluated; give one value",
@@ -153,6 +204,11 @@ impl CheckedSpec {
                 Err(Error::internal(format!("parameter `{name}` holds `{other}`, no whole number")))
             }
         }
+    }
+
+    /// The choice that a parameter names, with its own parameters.
+    pub fn choice(&self, name: &str, choices: &'static [Choice]) -> Result<CheckedSpec> {
+        Choice::resolve(choices, self.value(name)?)
     }
 
     /// The value of a word parameter.

@@ -1,7 +1,7 @@
 //! The list of algorithms.
 
 use super::params::did_you_mean;
-use super::{Algorithm, CheckedSpec, Spec, naive_bayes};
+use super::{Algorithm, CheckedSpec, Spec, chains, lazy, naive_bayes};
 use crate::error::{Error, Result};
 
 /// The algorithms that specs can name.
@@ -26,7 +26,19 @@ pub struct Registry {
 impl Default for Registry {
     /// The algorithms labelflow brings.
     fn default() -> Self {
-        Registry { algorithms: vec![naive_bayes::ALGORITHM] }
+        let algorithms = vec![
+            naive_bayes::ALGORITHM,
+            lazy::BRKNN,
+            lazy::BRKNN_A,
+            lazy::BRKNN_B,
+            lazy::LPKNN,
+            lazy::MLKNN,
+            chains::BR,
+            chains::CC,
+            chains::ECC,
+            chains::PCC,
+        ];
+        Registry { algorithms }
     }
 }
 

@@ -60,8 +60,26 @@ impl Trainer {
         Trainer::start(algorithm, spec)
     }
 
-    /// A trainer of a checked spec.
+    /// A trainer of a checked spec, for rows in any order.
+    ///
+    /// # Errors
+    ///
+    /// A spec to which the order of rows matters: see [`Trainer::start_in_order`].
     pub fn start(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
+        let trainer = Trainer::start_in_order(algorithm, spec)?;
+        if trainer.learner.needs_order() {
+            return Err(Error::usage(format!(
+                "`{}` depends on the order of rows, which only a stream has: learn from a stream, \
+                 or keep rows without regard to their order, such as keep=sample(n)",
+                trainer.spec
+            )));
+        }
+        Ok(trainer)
+    }
+
+    /// A trainer of a checked spec, for a stream: rows are observed in their order, by this trainer
+    /// alone.
+    pub fn start_in_order(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
         let learner = (algorithm.start)(&spec)?;
         Trainer::with_learner(algorithm, spec, Space::default(), 0, learner)
     }
@@ -225,12 +243,23 @@ impl Trainer {
         self.space.heap_size() + self.learner.heap_size()
     }
 
-    /// The model of what was learned so far: labels and features in name order.
+    /// The model of what was learned so far: labels and features in name order, parameters fitted
+    /// where the algorithm keeps them.
     ///
     /// # Errors
     ///
     /// No labelled row was seen.
     pub fn finish(&self) -> Result<Model> {
+        self.state()?.closed()
+    }
+
+    /// What was learned so far as a model that is still open: it merges with others like it, and
+    /// is what partitions hand to each other. Only a finished model is worth keeping.
+    ///
+    /// # Errors
+    ///
+    /// No labelled row was seen.
+    pub fn state(&self) -> Result<Model> {
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",

@@ -80,9 +80,9 @@ impl Merged {
         Ok(())
     }
 
-    fn bytes(&self) -> Result<ScalarValue> {
+    fn bytes(&self, ending: fn(&Trainer) -> Result<Model>) -> Result<ScalarValue> {
         let bytes = match &self.trainer {
-            Some(trainer) => Some(store::to_bytes(&trainer.finish()?)?),
+            Some(trainer) => Some(store::to_bytes(&ending(trainer)?)?),
             None => None,
         };
         Ok(ScalarValue::BinaryView(bytes))
@@ -99,11 +99,11 @@ impl Accumulator for Merged {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        Ok(vec![self.bytes().map_err(to_datafusion)?])
+        Ok(vec![self.bytes(Trainer::state).map_err(to_datafusion)?])
     }
 
     fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
-        self.bytes().map_err(to_datafusion)
+        self.bytes(Trainer::finish).map_err(to_datafusion)
     }
 
     fn size(&self) -> usize {

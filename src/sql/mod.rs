@@ -9,6 +9,7 @@ mod info;
 mod merge;
 mod metrics;
 mod model_argument;
+mod ordered;
 mod pack;
 mod query;
 mod scoring;

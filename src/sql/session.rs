@@ -1,9 +1,11 @@
 //! Sessions with everything labelflow brings.
 
 use super::error::from_datafusion;
+use super::ordered::PredictInOrder;
 use super::{FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
 use crate::models::Registry;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
@@ -52,7 +54,13 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
-    let ctx = SessionContext::new_with_config_rt(config, runtime);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rules(PredictInOrder::among_others())
+        .build();
+    let ctx = SessionContext::new_with_state(state);
     register_with(&ctx, options.registry.clone());
     enable_file_tables(&ctx, options.files.clone());
     Ok(ctx)

@@ -13,6 +13,8 @@ pub enum GroupedBy {
     Label,
     /// A row belongs to the group of the size of its label set.
     Size,
+    /// Every row belongs to group 0.
+    All,
 }
 
 /// Per group: weight of rows, moments of dense features, counts (or moments) of sparse features,
@@ -51,12 +53,13 @@ impl FeatureStats {
     pub fn observe(&mut self, rows: &Rows, space: &FeatureSpace) {
         let sizes: Vec<u32> = match self.by {
             GroupedBy::Size => rows.labels.iter().map(|set| set.len() as u32).collect(),
-            GroupedBy::Label => Vec::new(),
+            GroupedBy::Label | GroupedBy::All => Vec::new(),
         };
         let by = self.by;
         let groups = |row: usize| match by {
             GroupedBy::Label => rows.labels.row(row),
             GroupedBy::Size => &sizes[row..row + 1],
+            GroupedBy::All => &[0],
         };
         self.dense.observe(rows, groups);
         for row in 0..rows.len {
@@ -188,7 +191,7 @@ impl FeatureStats {
     pub fn remap(&self, ids: &Remap) -> Self {
         let groups: Option<&[u32]> = match self.by {
             GroupedBy::Label => Some(&ids.labels),
-            GroupedBy::Size => None,
+            GroupedBy::Size | GroupedBy::All => None,
         };
         let vector = |v: &CountVector| match groups {
             Some(groups) => CountVector(super::permute(&v.0, groups)),

@@ -32,6 +32,7 @@ pub use label_counts::LabelCounts;
 pub use label_pairs::LabelPairs;
 pub use moment::Moment;
 pub use pair_table::{Cell, Count, PairTable};
+pub(crate) use row_store::NameHashes;
 pub use row_store::{Keep, RowStore, RowTable};
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;

@@ -8,6 +8,7 @@
 //! held to that in `moments`.
 
 mod moments;
+mod row_store;
 
 use super::*;
 use crate::data::{Csr, FeatureKind, FeatureSpace, MISSING_CATEGORY, Vocabulary};
@@ -260,7 +261,12 @@ fn laws<S: Statistic>(
     prop_assert_eq!(&moved.remap(&inverse(ids)), &whole);
     prop_assert!(close(&moved, &seen(&renumber(rows, ids))));
 
-    // Decay scales: two halves make a whole, bit for bit; 1 changes nothing, 0 leaves nothing.
+    Ok(())
+}
+
+/// Decay scales: two halves make a whole, bit for bit; 1 changes nothing, 0 leaves nothing.
+fn decay_laws<S: Statistic>(rows: &[Row]) -> Result<(), TestCaseError> {
+    let whole: S = seen(rows);
     let decayed = |factor: f64| {
         let mut state = whole.clone();
         state.decay(factor);
@@ -354,6 +360,7 @@ macro_rules! lawful {
             $(#[test]
             fn $name(rows in cut_rows(), ids in renumbering()) {
                 laws::<$statistic>(&rows, &ids, $close, $refuses)?;
+                decay_laws::<$statistic>(&rows.0)?;
             })*
         }
     };

@@ -84,11 +84,18 @@ fn update() -> bool {
     std::env::var_os("LABELFLOW_UPDATE").is_some()
 }
 
+/// Names of kept files and the specs of their models: every algorithm, and states of other shapes.
+fn kept() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let algorithms: Vec<&str> = Registry::default().algorithms().iter().map(|a| a.name).collect();
+    let counts = [("br_naive_bayes", "br(base=naive_bayes)")];
+    algorithms.into_iter().map(|name| (name, name)).chain(counts)
+}
+
 #[test]
 fn schemas_are_those_in_the_repository() {
-    for algorithm in Registry::default().algorithms() {
-        let path = repository(&format!("schemas/{}.json", algorithm.name));
-        let schema = schema_json(&mixed_model(algorithm.name)).unwrap();
+    for (name, spec) in kept() {
+        let path = repository(&format!("schemas/{name}.json"));
+        let schema = schema_json(&mixed_model(spec)).unwrap();
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if update() {
             std::fs::write(&path, &text).unwrap();
@@ -100,20 +107,22 @@ fn schemas_are_those_in_the_repository() {
 
 #[test]
 fn released_models_stay_readable() {
-    for algorithm in Registry::default().algorithms() {
-        let path = repository(&format!("tests/golden/{}-v1.labelflow", algorithm.name));
+    for (name, spec) in kept() {
+        let path = repository(&format!("tests/golden/{name}-v1.labelflow"));
         if update() {
-            write_model(&path, &mixed_model(algorithm.name)).unwrap();
+            write_model(&path, &mixed_model(spec)).unwrap();
         }
         let model = read_model(&path, &Registry::default()).unwrap();
-        let fresh = mixed_model(algorithm.name);
+        let fresh = mixed_model(spec);
         assert_eq!(model.rows(), 40);
         assert_eq!(model.space(), fresh.space());
         let features = crate::models::root(&mixed_batch().project(&[0, 1, 2, 3]).unwrap());
         assert_eq!(model.predict(&features).unwrap(), fresh.predict(&features).unwrap());
         let same = std::fs::read(&path).unwrap() == to_bytes(&fresh).unwrap();
+        // Fitted weights depend on the last bit of `exp`, which differs between platforms.
+        let fitted = !(model.algorithm().capabilities)(model.spec()).reopens;
         assert!(
-            same,
+            same || fitted,
             "{}: the same rows give other bytes than when it was released",
             path.display()
         );

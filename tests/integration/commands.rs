@@ -234,10 +234,14 @@ fn the_table_of_algorithms_is_that_of_the_registry() {
     let mut table = String::from(
         "| name | summary | merges | forgets | decays | reference |\n|---|---|---|---|---|---|\n",
     );
-    for a in labelflow::models::Registry::default().algorithms() {
-        let (forgets, decays) = (yes(a.capabilities.forgets), yes(a.capabilities.decays));
+    let registry = labelflow::models::Registry::default();
+    for a in registry.algorithms() {
+        let (_, spec) = registry.resolve(a.name).unwrap();
+        let can = (a.capabilities)(&spec);
+        let merges = if can.reopens { "yes" } else { "`keep=all`" };
+        let (forgets, decays) = (yes(can.forgets), yes(can.decays));
         table += &format!(
-            "| `{}` | {} | yes | {forgets} | {decays} | {} |\n",
+            "| `{}` | {} | {merges} | {forgets} | {decays} | {} |\n",
             a.name, a.summary, a.reference
         );
     }

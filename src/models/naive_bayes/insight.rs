@@ -1,68 +1,17 @@
 //! What a NaiBX model can tell people.
 
 use super::super::Insight;
-use super::complement::GroupInput;
+use super::super::likelihood::telling;
 use super::fit::NaiveBayes;
-use super::likelihood::group_variance;
-use crate::data::{FeatureKind, Space};
-use crate::stats::Moment;
+use crate::data::Space;
 
 pub(super) fn insight(state: &NaiveBayes, space: &Space, most: usize) -> Insight {
-    let labels = space.labels.len() as u32;
-    let ids: Vec<u32> = (0..labels).collect();
-    let features = &space.features;
+    let labels = space.labels.len();
     let pooled = state.by_size.pooled();
-    let inside = GroupInput::of(&state.by_label, &ids, features);
-    let outside = GroupInput::of(&state.by_label, &ids, features).outside(&pooled, features);
-    let mut telling: Vec<Vec<(String, f64)>> = vec![Vec::new(); labels as usize];
-    for (y, list) in telling.iter_mut().enumerate() {
-        for d in 0..features.dense_len() {
-            let variance = pooled.dense().get(0, d).variance().unwrap_or(0.0);
-            let gap = separation(&inside.dense(y, d), &outside.dense(y, d), variance);
-            list.push((features.dense_name(d as u32).to_string(), gap));
-        }
-    }
-    let share = |n: f64, total: f64| (n + 1.0) / (total + 2.0);
-    for ((y, f, cell), (_, _, other)) in inside.seen.iter().zip(&outside.seen) {
-        let g = *y as usize;
-        let weight = match features.sparse_kind(*f) {
-            FeatureKind::Numeric => separation(&cell.moment, &other.moment, 1.0),
-            FeatureKind::Count => root_ratio(
-                share(cell.count, inside.count_totals[g]),
-                share(other.count, outside.count_totals[g]),
-            ),
-            _ => root_ratio(share(cell.count, inside.rows[g]), share(other.count, outside.rows[g])),
-        };
-        telling[g].push((features.sparse_name(*f).to_string(), weight));
-    }
-    for ((y, v, n), (_, _, other)) in inside.values.iter().zip(&outside.values) {
-        let g = *y as usize;
-        let weight = root_ratio(share(*n, inside.rows[g]), share(*other, outside.rows[g]));
-        if let Some((column, value)) = features.value(*v) {
-            telling[g].push((format!("{column}={value}"), weight));
-        }
-    }
-    for list in &mut telling {
-        list.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
-        list.truncate(most);
-    }
+    let telling = telling(&state.by_label, &pooled, labels, &space.features, most);
     let mut pairs: Vec<(u32, u32, f64)> = state.pairs.entries().collect();
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     pairs.truncate(most);
-    Insight { label_counts: ids.iter().map(|&y| state.labels.get(y)).collect(), telling, pairs }
-}
-
-/// The distance of two means in units of their standard deviations.
-fn separation(a: &Moment, b: &Moment, pooled: f64) -> f64 {
-    if a.n == 0.0 || b.n == 0.0 {
-        return 0.0;
-    }
-    let spread = 0.5 * (group_variance(a, pooled) + group_variance(b, pooled));
-    if spread > 0.0 { (a.mean - b.mean) / spread.sqrt() } else { 0.0 }
-}
-
-/// How far two shares are apart (a signed root divergence, so that rare features do not win by
-/// ratio alone).
-fn root_ratio(a: f64, b: f64) -> f64 {
-    2.0 * (a.sqrt() - b.sqrt())
+    let label_counts = (0..labels as u32).map(|y| state.labels.get(y)).collect();
+    Insight { label_counts, telling, pairs }
 }

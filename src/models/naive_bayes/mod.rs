@@ -39,14 +39,11 @@
 
 mod cascade;
 mod codec;
-mod complement;
 mod fit;
 mod insight;
-mod likelihood;
 mod params;
 mod predict;
 mod size;
-mod sparse_weights;
 #[cfg(test)]
 mod tests;
 
@@ -57,7 +54,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "naibx",
     summary: "naive Bayes for label sets: size first, then labels one by one",
     parameters: params::PARAMETERS,
-    capabilities: Capabilities { forgets: true, decays: true, ranks_sets: true },
+    capabilities: |_| Capabilities { forgets: true, decays: true, ranks_sets: true, reopens: true },
     reference: "Mossina, Rachelson: Naive Bayes Classification for Subset Selection",
     features: params::features,
     start: fit::start,

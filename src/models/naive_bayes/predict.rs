@@ -1,10 +1,9 @@
 //! Predicting with NaiBX.
 
+use super::super::likelihood::{GroupInput, Likelihood};
 use super::super::{RankedSet, Scorer};
 use super::cascade::LabelEvidence;
-use super::complement::GroupInput;
 use super::fit::NaiveBayes;
-use super::likelihood::Likelihood;
 use super::params::{Params, Rule, Size};
 use super::size::SizePosterior;
 use crate::data::{FeatureSpace, LabelSets, Rows, Space};

@@ -7,7 +7,7 @@ use super::cache::{ModelCache, SharedCache};
 use super::error::to_datafusion;
 use crate::data::LabelReader;
 use crate::error::{Error, Result};
-use crate::models::{Algorithm, CheckedSpec, Trainer};
+use crate::models::{Algorithm, CheckedSpec, Model, Trainer};
 use crate::store;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, ListArray, StructArray, UInt32Array,
@@ -153,12 +153,15 @@ impl Plan {
     }
 }
 
-/// The model of what `trainer` has learned, NULL when nothing.
-fn model_bytes(trainer: &Trainer) -> Result<Option<Vec<u8>>> {
+/// What a trainer becomes: the state partitions hand on, or the model a query returns.
+type Ending = fn(&Trainer) -> Result<Model>;
+
+/// The bytes of what `trainer` has learned, NULL when nothing.
+fn model_bytes(trainer: &Trainer, ending: Ending) -> Result<Option<Vec<u8>>> {
     if trainer.rows() == 0 {
         return Ok(None);
     }
-    store::to_bytes(&trainer.finish()?).map(Some)
+    store::to_bytes(&ending(trainer)?).map(Some)
 }
 
 /// The labels and features inside a column of kept rows, and the group of each.
@@ -207,13 +210,14 @@ impl Accumulator for OneModel {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let model = model_bytes(&self.trainer).map_err(to_datafusion)?;
+        let model = model_bytes(&self.trainer, Trainer::state).map_err(to_datafusion)?;
         let rows = ScalarValue::try_new_null(&rows_type(&self.plan.row))?;
         Ok(vec![ScalarValue::BinaryView(model), rows])
     }
 
     fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
-        Ok(ScalarValue::BinaryView(model_bytes(&self.trainer).map_err(to_datafusion)?))
+        let model = model_bytes(&self.trainer, Trainer::finish).map_err(to_datafusion)?;
+        Ok(ScalarValue::BinaryView(model))
     }
 
     fn size(&self) -> usize {
@@ -262,14 +266,14 @@ impl ManyModels {
         Ok(())
     }
 
-    fn take(&mut self, emit: EmitTo) -> Result<ArrayRef> {
+    fn take(&mut self, emit: EmitTo, ending: Ending) -> Result<ArrayRef> {
         let taken = emit.take_needed(&mut self.trainers);
         let mut out = BinaryViewBuilder::with_capacity(taken.len());
         for trainer in taken {
             match &trainer {
                 Some(trainer) => {
                     self.bytes = self.bytes.saturating_sub(trainer.heap_size());
-                    out.append_option(model_bytes(trainer)?);
+                    out.append_option(model_bytes(trainer, ending)?);
                 }
                 None => out.append_null(),
             }
@@ -322,11 +326,11 @@ impl GroupsAccumulator for ManyModels {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> DataFusionResult<ArrayRef> {
-        self.take(emit_to).map_err(to_datafusion)
+        self.take(emit_to, Trainer::finish).map_err(to_datafusion)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> DataFusionResult<Vec<ArrayRef>> {
-        let models = self.take(emit_to).map_err(to_datafusion)?;
+        let models = self.take(emit_to, Trainer::state).map_err(to_datafusion)?;
         let rows = new_null_array(&rows_type(&self.plan.row), models.len());
         Ok(vec![models, rows])
     }

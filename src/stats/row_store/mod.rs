@@ -3,6 +3,7 @@
 mod codec;
 mod table;
 
+pub(crate) use table::NameHashes;
 pub use table::RowTable;
 
 use crate::data::{MISSING_CATEGORY, Remap, Rows, Space, Used};
@@ -11,7 +12,6 @@ use crate::math::FixedState;
 use arrow::array::StructArray;
 use std::collections::HashMap;
 use std::sync::Arc;
-use table::NameHashes;
 
 /// Which rows are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl RowTable {
 
 /// Hashes of names by number, so that each name is hashed once.
 #[derive(Debug, Clone, Default)]
-pub(super) struct NameHashes {
+pub(crate) struct NameHashes {
     labels: Vec<u64>,
     sparse: Vec<u64>,
     values: Vec<u64>,
@@ -74,7 +74,7 @@ pub(super) struct NameHashes {
 
 impl NameHashes {
     /// Learns the names that `space` has got since the last time.
-    pub(super) fn extend(&mut self, space: &Space) {
+    pub(crate) fn extend(&mut self, space: &Space) {
         let features = &space.features;
         let news = self.labels.len()..space.labels.len();
         self.labels.extend(news.map(|y| hash(space.labels.name(y as u32))));
@@ -85,14 +85,14 @@ impl NameHashes {
         self.values.extend(news.map(value));
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.labels.clear();
         self.sparse.clear();
         self.values.clear();
     }
 
     /// The key of row `row`: equal rows have equal keys, in every numbering and on every machine.
-    pub(super) fn key(&mut self, rows: &Rows, row: usize) -> u128 {
+    pub(crate) fn key(&mut self, rows: &Rows, row: usize) -> u128 {
         self.bytes.clear();
         for &x in rows.dense_row(row) {
             let bits = if x.is_nan() { u64::MAX } else { (x + 0.0).to_bits() };
@@ -124,7 +124,7 @@ impl NameHashes {
         content_hash(FEATURES, &self.bytes) ^ u128::from(set)
     }
 
-    pub(super) fn heap_size(&self) -> usize {
+    pub(crate) fn heap_size(&self) -> usize {
         8 * (self.labels.capacity() + self.sparse.capacity() + self.values.capacity())
             + self.bytes.capacity()
     }

@@ -2,12 +2,18 @@
 //!
 //! Terms that are the same in every group are left out: they cancel wherever likelihoods are used.
 
-use super::complement::GroupInput;
-use super::sparse_weights::{SparseWeights, Terms};
+mod groups;
+mod sparse_weights;
+mod telling;
+
+pub(super) use groups::GroupInput;
+pub(super) use telling::telling;
+
 use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
 use crate::math::FixedState;
 use crate::stats::{FeatureStats, Moment};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
+use sparse_weights::{SparseWeights, Terms};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -24,7 +30,7 @@ const BLOCK: usize = 256;
 
 /// Log-likelihoods of rows under a fixed list of groups.
 #[derive(Debug)]
-pub(super) struct Likelihood {
+pub(in crate::models) struct Likelihood {
     groups: usize,
     constant: Vec<f64>,
     dense: Option<Dense>,
@@ -60,7 +66,7 @@ struct Dense {
 }
 
 /// The variance to use for a group: its own, or that over all rows where it has none.
-pub(super) fn group_variance(moment: &Moment, pooled: f64) -> f64 {
+fn group_variance(moment: &Moment, pooled: f64) -> f64 {
     match moment.variance() {
         Some(own) if moment.n >= 2.0 && own > NOISE * pooled => own.max(FLOOR * pooled),
         _ => pooled,
@@ -69,7 +75,7 @@ pub(super) fn group_variance(moment: &Moment, pooled: f64) -> f64 {
 
 impl Likelihood {
     /// Parameters from the statistics of the groups and of all rows.
-    pub(super) fn fit(
+    pub(in crate::models) fn fit(
         input: &GroupInput,
         pooled: &FeatureStats,
         space: &FeatureSpace,
@@ -85,12 +91,12 @@ impl Likelihood {
     }
 
     /// How many groups there are.
-    pub(super) fn groups(&self) -> usize {
+    pub(in crate::models) fn groups(&self) -> usize {
         self.groups
     }
 
     /// Writes the log-likelihood of some rows under every group into `out`, row by row.
-    pub(super) fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
+    pub(in crate::models) fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
         out.clear();
         if self.groups == 0 {
             return;

@@ -13,7 +13,7 @@ pub(super) struct SeenCell {
 
 /// Statistics of groups, with defaults for the pairs of group and feature that are not listed.
 #[derive(Debug)]
-pub(super) struct GroupInput {
+pub(in crate::models) struct GroupInput {
     pub(super) groups: usize,
     pub(super) dense_width: usize,
     dense: Vec<Moment>,
@@ -33,7 +33,11 @@ pub(super) struct GroupInput {
 
 impl GroupInput {
     /// The groups numbered `wanted`, in that order.
-    pub(super) fn of(stats: &FeatureStats, wanted: &[u32], space: &FeatureSpace) -> Self {
+    pub(in crate::models) fn of(
+        stats: &FeatureStats,
+        wanted: &[u32],
+        space: &FeatureSpace,
+    ) -> Self {
         let top = wanted.iter().map(|&g| g as usize + 1).max().unwrap_or(0);
         let mut place = vec![u32::MAX; top];
         for (to, &group) in wanted.iter().enumerate() {
@@ -84,7 +88,11 @@ impl GroupInput {
     }
 
     /// For each group, the rows that are not in it; `pooled` is the statistic of all rows.
-    pub(super) fn outside(mut self, pooled: &FeatureStats, space: &FeatureSpace) -> Self {
+    pub(in crate::models) fn outside(
+        mut self,
+        pooled: &FeatureStats,
+        space: &FeatureSpace,
+    ) -> Self {
         let all = GroupInput::of(pooled, &[0], space);
         for (i, moment) in self.dense.iter_mut().enumerate() {
             *moment = moment_outside(&all.dense[i % self.dense_width], moment);

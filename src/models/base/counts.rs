@@ -1,0 +1,208 @@
+//! Naive Bayes of labels against their absence, from counts alone.
+
+use super::super::likelihood::{GroupInput, Likelihood, telling};
+use super::LogOdds;
+use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
+use crate::error::{Error, Result};
+use crate::stats::{
+    FeatureStats, GroupedBy, LabelCounts, LabelPairs, StateReader, StateWriter, Statistic,
+};
+use arrow::array::StructArray;
+use std::ops::Range;
+
+/// The counts from which every label is told from features and other labels.
+///
+/// A parent is one more binary feature: what it says about a label follows from how often both occur.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::models) struct BinaryCounts {
+    labels: LabelCounts,
+    pairs: LabelPairs,
+    by_label: FeatureStats,
+    all: FeatureStats,
+}
+
+impl BinaryCounts {
+    pub(in crate::models) fn new() -> Self {
+        BinaryCounts {
+            labels: LabelCounts::default(),
+            pairs: LabelPairs::default(),
+            by_label: FeatureStats::new(GroupedBy::Label),
+            all: FeatureStats::new(GroupedBy::All),
+        }
+    }
+
+    pub(in crate::models) fn observe(&mut self, rows: &Rows, space: &FeatureSpace) {
+        self.labels.observe(rows);
+        self.pairs.observe(rows);
+        self.by_label.observe(rows, space);
+        self.all.observe(rows, space);
+    }
+
+    pub(in crate::models) fn merge(&mut self, other: &Self) {
+        self.labels.merge(&other.labels);
+        self.pairs.merge(&other.pairs);
+        self.by_label.merge(&other.by_label);
+        self.all.merge(&other.all);
+    }
+
+    /// Takes `other` away; after an error this is not to be used.
+    pub(in crate::models) fn forget(&mut self, other: &Self) -> Result<()> {
+        self.labels.forget(&other.labels)?;
+        self.pairs.forget(&other.pairs)?;
+        self.by_label.forget(&other.by_label)?;
+        self.all.forget(&other.all)
+    }
+
+    pub(in crate::models) fn decay(&mut self, factor: f64) {
+        self.labels.decay(factor);
+        self.pairs.decay(factor);
+        self.by_label.decay(factor);
+        self.all.decay(factor);
+    }
+
+    pub(in crate::models) fn mark_used(&self, used: &mut Used) {
+        for (y, slot) in used.labels.iter_mut().enumerate() {
+            *slot |= self.labels.get(y as u32) > 0.0;
+        }
+        self.all.mark_used(used);
+    }
+
+    pub(in crate::models) fn remap(&self, ids: &Remap) -> Self {
+        BinaryCounts {
+            labels: self.labels.remap(ids),
+            pairs: self.pairs.remap(ids),
+            by_label: self.by_label.remap(ids),
+            all: self.all.remap(ids),
+        }
+    }
+
+    /// The weight of the rows with `label`.
+    pub(in crate::models) fn label(&self, label: u32) -> f64 {
+        self.labels.get(label)
+    }
+
+    /// Pairs of labels that occur together, most frequent first.
+    pub(in crate::models) fn pairs(&self, most: usize) -> Vec<(u32, u32, f64)> {
+        let mut pairs: Vec<(u32, u32, f64)> = self.pairs.entries().collect();
+        pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
+        pairs.truncate(most);
+        pairs
+    }
+
+    /// For each label the features that tell most.
+    pub(in crate::models) fn telling(&self, space: &Space, most: usize) -> Vec<Vec<(String, f64)>> {
+        telling(&self.by_label, &self.all, space.labels.len(), &space.features, most)
+    }
+
+    /// Log-odds of every label, told from features and from the labels `parents(label)`.
+    pub(in crate::models) fn fit(
+        &self,
+        space: &Space,
+        smoothing: f64,
+        parents: impl Fn(u32) -> Vec<u32>,
+    ) -> CountScores {
+        let features = &space.features;
+        let labels: Vec<u32> = (0..space.labels.len() as u32).collect();
+        let inside = GroupInput::of(&self.by_label, &labels, features);
+        let outside =
+            GroupInput::of(&self.by_label, &labels, features).outside(&self.all, features);
+        let fit = |input: &GroupInput| Likelihood::fit(input, &self.all, features, smoothing);
+        let mut scores = CountScores {
+            inside: fit(&inside),
+            outside: fit(&outside),
+            constant: Vec::new(),
+            parents: Vec::new(),
+        };
+        let (s, total) = (smoothing, self.all.rows(0));
+        for &y in &labels {
+            let on = self.labels.get(y);
+            let off = (total - on).max(0.0);
+            let mut constant = ((on + s) / (off + s)).ln();
+            let link = |j: u32| {
+                let both = self.pairs.get(y, j);
+                let alone = (self.labels.get(j) - both).max(0.0);
+                let p = ((both + s) / (on + 2.0 * s)).min(1.0);
+                let q = ((alone + s) / (off + 2.0 * s)).min(1.0);
+                let absent =
+                    ((1.0 - p).max(s / (on + 2.0 * s)) / (1.0 - q).max(s / (off + 2.0 * s))).ln();
+                (absent, (p / q).ln() - absent)
+            };
+            let links: Vec<(u32, (f64, f64))> =
+                parents(y).into_iter().map(|j| (j, link(j))).collect();
+            constant += links.iter().map(|l| l.1.0).sum::<f64>();
+            scores.constant.push(constant);
+            scores.parents.push(links.into_iter().map(|(j, (_, shift))| (j, shift)).collect());
+        }
+        scores
+    }
+
+    /// The state as one Arrow row.
+    pub(in crate::models) fn encode(&self) -> Result<StructArray> {
+        let mut writer = StateWriter::default();
+        writer.nested("label_counts", self.labels.encode()?);
+        writer.nested("label_pairs", self.pairs.encode()?);
+        writer.nested("features_by_label", self.by_label.encode()?);
+        writer.nested("features", self.all.encode()?);
+        writer.finish()
+    }
+
+    /// The counts of one Arrow row.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` when they name labels or features that `space` does not have.
+    pub(in crate::models) fn decode(space: &Space, row: &StructArray) -> Result<Self> {
+        let reader = StateReader::new(row);
+        let state = BinaryCounts {
+            labels: LabelCounts::decode(reader.nested("label_counts")?)?,
+            pairs: LabelPairs::decode(reader.nested("label_pairs")?)?,
+            by_label: FeatureStats::decode(GroupedBy::Label, reader.nested("features_by_label")?)?,
+            all: FeatureStats::decode(GroupedBy::All, reader.nested("features")?)?,
+        };
+        let labels = space.labels.len();
+        let fits = state.labels.as_slice().len() <= labels
+            && state.pairs.entries().all(|(a, b, _)| (a.max(b) as usize) < labels)
+            && state.by_label.fits(labels, &space.features)
+            && state.all.fits(1, &space.features);
+        if !fits {
+            return Err(Error::corrupt(
+                "the model's counts name labels or features it does not have",
+            ));
+        }
+        Ok(state)
+    }
+
+    pub(in crate::models) fn heap_size(&self) -> usize {
+        self.labels.heap_size()
+            + self.pairs.heap_size()
+            + self.by_label.heap_size()
+            + self.all.heap_size()
+    }
+}
+
+/// Fitted naive Bayes of every label.
+#[derive(Debug)]
+pub(in crate::models) struct CountScores {
+    inside: Likelihood,
+    outside: Likelihood,
+    constant: Vec<f64>,
+    parents: Vec<Vec<(u32, f64)>>,
+}
+
+impl LogOdds for CountScores {
+    fn tasks(&self) -> usize {
+        self.constant.len()
+    }
+
+    fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
+        let mut outside = Vec::new();
+        self.inside.write(rows, range.clone(), out);
+        self.outside.write(rows, range, &mut outside);
+        let terms = outside.iter().zip(self.constant.iter().cycle());
+        out.iter_mut().zip(terms).for_each(|(i, (o, c))| *i += c - o);
+    }
+
+    fn parents(&self, task: usize) -> Vec<(u32, f64)> {
+        self.parents[task].clone()
+    }
+}

@@ -1,0 +1,266 @@
+//! Logistic regression and the linear support vector machine.
+
+use super::calibrate::Sigmoid;
+use super::design::Design;
+use super::loss::{Logistic, Loss, SquaredHinge};
+use super::newton::{Limits, Problem, Solution, solve};
+use super::prepare::{Preparation, Prepare};
+use super::scores::{LinearScores, Report};
+use super::split::{Purpose, held_out};
+use crate::data::{Rows, Space};
+
+/// Parts of which one is held out when the weight of the penalty is chosen.
+const LAMBDA_PARTS: u64 = 4;
+/// Parts of the cross-validation for probabilities.
+const CALIBRATION_PARTS: u64 = 3;
+
+/// Which loss, and what is made of margins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `ln(1 + exp(-m))`: the score is the log-odds.
+    Logistic,
+    /// `max(0, 1 - m)^2`.
+    Svm {
+        /// Whether log-odds are fitted to the margins of held-out rows.
+        calibrate: bool,
+    },
+}
+
+/// The weight of the penalty.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Lambda {
+    /// One for all labels.
+    One(f64),
+    /// For each label the one of least loss on held-out rows; descending.
+    Grid(Vec<f64>),
+}
+
+impl Lambda {
+    /// What `grid` stands for.
+    pub(super) const GRID: [f64; 7] = [10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5];
+}
+
+/// A linear base learner.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::models) struct LinearBase {
+    pub(super) shape: Shape,
+    pub(super) lambda: Lambda,
+    pub(super) limits: Limits,
+}
+
+/// Labelled rows to learn from.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::models) struct Sample<'a> {
+    /// Features and labels.
+    pub(in crate::models) rows: &'a Rows,
+    /// A hash of the features of each row.
+    pub(in crate::models) keys: &'a [u64],
+    /// How much each row counts where features are prepared; 0 leaves it out.
+    pub(in crate::models) weights: &'a [f64],
+    /// How much each row counts in each bag.
+    pub(in crate::models) bags: &'a [Vec<f64>],
+    /// The numbering of labels and features.
+    pub(in crate::models) space: &'a Space,
+    /// Where held-out rows come from.
+    pub(in crate::models) seed: u64,
+}
+
+/// One label to learn.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::models) struct Task {
+    /// The label.
+    pub(in crate::models) label: u32,
+    /// The labels it is told from besides the features, ascending.
+    pub(in crate::models) parents: Vec<u32>,
+    /// The bag it is learned from.
+    pub(in crate::models) bag: usize,
+}
+
+/// A task, ready for the solver.
+struct Prepared {
+    task: usize,
+    label: u32,
+    bag: usize,
+    barred: Vec<u32>,
+}
+
+impl LinearBase {
+    /// Fits every task. A label that all rows have, or none, is predicted with its frequency.
+    pub(in crate::models) fn fit(
+        &self,
+        sample: Sample,
+        prepare: Prepare,
+        tasks: &[Task],
+    ) -> LinearScores {
+        let Sample { rows, space, weights, .. } = sample;
+        let features = &space.features;
+        let (preparation, ridge) = Preparation::fit(prepare, rows, weights, features);
+        let chained = tasks.iter().any(|t| !t.parents.is_empty());
+        let labels = if chained { space.labels.len() } else { 0 };
+        let values = features.value_len();
+        let design = preparation.design(rows, &ridge, values, labels);
+        let positive = positive_rows(rows, space.labels.len());
+        let first_label = preparation.width(values) as u32;
+
+        let mut scores = LinearScores::new(preparation, values, tasks.len());
+        let mut prepared = Vec::new();
+        for (t, task) in tasks.iter().enumerate() {
+            let bag = &sample.bags[task.bag];
+            let on: f64 = positive[task.label as usize].iter().map(|&r| bag[r as usize]).sum();
+            let total: f64 = bag.iter().sum();
+            if on > 0.0 && on < total {
+                let barred = (0..labels as u32).filter(|y| task.parents.binary_search(y).is_err());
+                let barred = barred.map(|y| first_label + y).collect();
+                prepared.push(Prepared { task: t, label: task.label, bag: task.bag, barred });
+            } else {
+                scores.set_constant(t, ((on + 1.0) / (total - on + 1.0)).ln());
+            }
+        }
+        let solver = Solver { base: self, design: &design, sample, positive: &positive };
+        let (lambdas, starts) = solver.lambdas(&prepared);
+        let solutions = solver.solve(&prepared, &lambdas, sample.bags, &starts);
+        let sigmoids = solver.calibrate(&prepared, &lambdas, &solutions);
+        for ((p, solution), (sigmoid, &lambda)) in
+            prepared.iter().zip(solutions).zip(sigmoids.iter().zip(&lambdas))
+        {
+            let report = Report {
+                lambda,
+                steps: solution.steps,
+                gradient: solution.gradient,
+                reached: self.limits.reached(&solution),
+            };
+            let weights = &solution.weights;
+            scores.set(p.task, weights, first_label, &tasks[p.task].parents, *sigmoid, report);
+        }
+        scores
+    }
+}
+
+/// For each label the rows that have it.
+fn positive_rows(rows: &Rows, labels: usize) -> Vec<Vec<u32>> {
+    let mut positive = vec![Vec::new(); labels];
+    for (row, set) in rows.labels.iter().enumerate() {
+        set.iter().for_each(|&y| positive[y as usize].push(row as u32));
+    }
+    positive
+}
+
+struct Solver<'a> {
+    base: &'a LinearBase,
+    design: &'a Design,
+    sample: Sample<'a>,
+    positive: &'a [Vec<u32>],
+}
+
+impl Solver<'_> {
+    fn solve(
+        &self,
+        prepared: &[Prepared],
+        lambdas: &[f64],
+        bags: &[Vec<f64>],
+        starts: &[Vec<f64>],
+    ) -> Vec<Solution> {
+        let problem = |(i, p)| {
+            let p: &Prepared = p;
+            Problem {
+                positive: &self.positive[p.label as usize],
+                weights: &bags[p.bag],
+                lambda: lambdas[i],
+                barred: &p.barred,
+                start: starts.get(i).map_or(&[], Vec::as_slice),
+            }
+        };
+        let problems: Vec<Problem> = prepared.iter().enumerate().map(problem).collect();
+        match self.base.shape {
+            Shape::Logistic => solve::<Logistic>(self.design, &problems, self.base.limits),
+            Shape::Svm { .. } => solve::<SquaredHinge>(self.design, &problems, self.base.limits),
+        }
+    }
+
+    /// The bags without (`inside = false`) or with only (`true`) the rows of part `part`.
+    fn part(&self, purpose: Purpose, parts: u64, part: u64, inside: bool) -> Vec<Vec<f64>> {
+        let held = |key: &u64| held_out(self.sample.seed, purpose, *key, parts) == part;
+        let of_bag = |bag: &Vec<f64>| {
+            let rows = bag.iter().zip(self.sample.keys);
+            rows.map(|(w, key)| if held(key) == inside { *w } else { 0.0 }).collect()
+        };
+        self.sample.bags.iter().map(of_bag).collect()
+    }
+
+    /// The weight of the penalty of each task, and where the solver should begin.
+    fn lambdas(&self, prepared: &[Prepared]) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let grid = match &self.base.lambda {
+            Lambda::One(lambda) => return (vec![*lambda; prepared.len()], Vec::new()),
+            Lambda::Grid(grid) => grid,
+        };
+        let train = self.part(Purpose::Lambda, LAMBDA_PARTS, 0, false);
+        let test = self.part(Purpose::Lambda, LAMBDA_PARTS, 0, true);
+        let first = grid.first().copied().unwrap_or(1.0);
+        let mut best = vec![(f64::INFINITY, first); prepared.len()];
+        let mut starts: Vec<Vec<f64>> = vec![Vec::new(); prepared.len()];
+        let mut warm = starts.clone();
+        for &lambda in grid {
+            // From strong to weak: each minimum is near the one before.
+            let solutions = self.solve(prepared, &vec![lambda; prepared.len()], &train, &warm);
+            for (i, (p, solution)) in prepared.iter().zip(solutions).enumerate() {
+                let loss = self.loss(p, &solution.weights, &test);
+                if loss < best[i].0 {
+                    best[i] = (loss, lambda);
+                    starts[i].clone_from(&solution.weights);
+                }
+                warm[i] = solution.weights;
+            }
+        }
+        (best.into_iter().map(|b| b.1).collect(), starts)
+    }
+
+    /// The loss of `weights` on the rows of `bags`.
+    fn loss(&self, p: &Prepared, weights: &[f64], bags: &[Vec<f64>]) -> f64 {
+        let at = match self.base.shape {
+            Shape::Logistic => Logistic::at,
+            Shape::Svm { .. } => SquaredHinge::at,
+        };
+        let loss = |(margin, is_on, weight): (f64, bool, f64)| {
+            weight * at(if is_on { margin } else { -margin }).loss
+        };
+        self.points(p, weights, bags).map(loss).sum()
+    }
+
+    /// (margin, has the label, weight) of the rows of `bags` that count.
+    fn points(
+        &self,
+        p: &Prepared,
+        weights: &[f64],
+        bags: &[Vec<f64>],
+    ) -> impl Iterator<Item = (f64, bool, f64)> {
+        let mut on = vec![false; self.design.rows];
+        self.positive[p.label as usize].iter().for_each(|&r| on[r as usize] = true);
+        let margins = self.design.times(weights).into_iter();
+        let bag: Vec<f64> = bags[p.bag].clone();
+        let points = margins.zip(on).zip(bag).map(|((m, is_on), w)| (m, is_on, w));
+        points.filter(|p| p.2 > 0.0)
+    }
+
+    /// For each task the log-odds of a margin, fitted on margins of rows that were held out.
+    fn calibrate(
+        &self,
+        prepared: &[Prepared],
+        lambdas: &[f64],
+        solutions: &[Solution],
+    ) -> Vec<Sigmoid> {
+        if !matches!(self.base.shape, Shape::Svm { calibrate: true }) {
+            return vec![Sigmoid::IDENTITY; prepared.len()];
+        }
+        let starts: Vec<Vec<f64>> = solutions.iter().map(|s| s.weights.clone()).collect();
+        let mut points = vec![Vec::new(); prepared.len()];
+        for part in 0..CALIBRATION_PARTS {
+            let train = self.part(Purpose::Calibration, CALIBRATION_PARTS, part, false);
+            let test = self.part(Purpose::Calibration, CALIBRATION_PARTS, part, true);
+            let held = self.solve(prepared, lambdas, &train, &starts);
+            for ((p, solution), points) in prepared.iter().zip(held).zip(&mut points) {
+                points.extend(self.points(p, &solution.weights, &test));
+            }
+        }
+        points.iter().map(|points| Sigmoid::fit(points)).collect()
+    }
+}

@@ -1,0 +1,294 @@
+//! What binary relevance and chains learn from rows.
+
+use super::super::algorithm::{closed, same_kind};
+use super::super::base::{
+    Base, LinearScores, LogOdds, Purpose, Sample, Task, bag_weight, held_out,
+};
+use super::super::{Insight, Learner, Scorer};
+use super::codec;
+use super::params::{Method, Params, Threshold, parents};
+use super::predict::ChainScorer;
+use crate::data::{DROPPED, Remap, Rows, Space, Used};
+use crate::error::{Error, Result};
+use crate::stats::{Keep, LabelCounts, RowStore, RowTable, Statistic};
+use arrow::array::StructArray;
+use std::any::Any;
+
+/// Parts of which one is held out to tune thresholds.
+const THRESHOLD_PARTS: u64 = 5;
+
+/// Rows, and what was fitted from them once training has ended.
+#[derive(Debug, Clone)]
+pub(super) struct RowChains {
+    pub(super) params: Params,
+    pub(super) rows: RowStore,
+    pub(super) labels: LabelCounts,
+    pub(super) fitted: Option<Fitted>,
+}
+
+/// Everything that scoring needs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fitted {
+    /// The tasks of chain after chain, label by label.
+    pub(super) scores: LinearScores,
+    pub(super) orders: Vec<Vec<u32>>,
+    /// The threshold of each label; empty when it is the same for all.
+    pub(super) thresholds: Vec<f64>,
+}
+
+impl RowChains {
+    pub(super) fn new(params: Params) -> Self {
+        let (rows, labels) = (RowStore::new(Keep::All), LabelCounts::default());
+        RowChains { params, rows, labels, fitted: None }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.fitted.is_some() && !self.params.keep
+    }
+
+    fn fitted(&self, space: &Space) -> Result<Fitted> {
+        match &self.fitted {
+            Some(fitted) => Ok(fitted.clone()),
+            None => Fitting { params: &self.params, space, labels: &self.labels }
+                .fit(&self.rows.table()),
+        }
+    }
+}
+
+/// One fit of rows.
+struct Fitting<'a> {
+    params: &'a Params,
+    space: &'a Space,
+    labels: &'a LabelCounts,
+}
+
+impl Fitting<'_> {
+    fn fit(&self, table: &RowTable) -> Result<Fitted> {
+        let keys: Vec<u64> = table.keys.iter().map(|k| (k >> 64) as u64).collect();
+        let counts: Vec<f64> = table.counts.iter().map(|&n| n as f64).collect();
+        let orders = self.params.orders(&self.space.labels, |y| self.labels.get(y))?;
+        let thresholds = match self.params.threshold {
+            Threshold::Fixed(_) => Vec::new(),
+            Threshold::Tuned(tuned) => {
+                let held = |key: &u64| {
+                    held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0
+                };
+                let train: Vec<f64> =
+                    keys.iter().zip(&counts).map(|(k, n)| if held(k) { 0.0 } else { *n }).collect();
+                let scores = self.scores(table, &keys, &train, &orders)?;
+                let labels = self.space.labels.len();
+                let even = vec![0.5; labels];
+                let scorer =
+                    self.scorer(Fitted { scores, orders: orders.clone(), thresholds: even });
+                let (mut rows, mut weights) = (Rows::default(), Vec::new());
+                for row in (0..table.len()).filter(|&row| held(&keys[row])) {
+                    rows.push_row(&table.rows, row, None);
+                    weights.push(counts[row]);
+                }
+                let mut scores = Vec::new();
+                scorer.score(&rows, &mut scores)?;
+                tuned.thresholds(&scores, &rows.labels, &weights, labels)
+            }
+        };
+        let scores = self.scores(table, &keys, &counts, &orders)?;
+        Ok(Fitted { scores, orders, thresholds })
+    }
+
+    fn scores(
+        &self,
+        table: &RowTable,
+        keys: &[u64],
+        weights: &[f64],
+        orders: &[Vec<u32>],
+    ) -> Result<LinearScores> {
+        let Base::Linear(base) = &self.params.base else {
+            return Err(Error::internal("a base learner of counts came to learn from rows"));
+        };
+        let bags: Vec<Vec<f64>> = match self.params.method {
+            Method::Ensemble => {
+                (0..orders.len() as u32).map(|bag| self.bag(bag, table, keys, weights)).collect()
+            }
+            _ => vec![weights.to_vec()],
+        };
+        let mut tasks = Vec::new();
+        for (chain, order) in orders.iter().enumerate() {
+            let parents = parents(order, self.params.chained());
+            let bag = chain.min(bags.len() - 1);
+            let task = |(label, parents)| Task { label, parents, bag };
+            tasks.extend((0..).zip(parents).map(task));
+        }
+        let sample = Sample {
+            rows: &table.rows,
+            keys,
+            weights,
+            bags: &bags,
+            space: self.space,
+            seed: self.params.seed,
+        };
+        Ok(base.fit(sample, self.params.prepare, &tasks))
+    }
+
+    /// How often each row is in bag `bag`: every copy of a row is drawn by itself.
+    fn bag(&self, bag: u32, table: &RowTable, keys: &[u64], weights: &[f64]) -> Vec<f64> {
+        let drawn = |row: usize| {
+            let copies = table.counts[row].min(u64::from(u32::MAX)) as u32;
+            let draw = |copy| bag_weight(self.params.seed, bag, keys[row], copy);
+            if weights[row] > 0.0 { (0..copies).map(draw).sum() } else { 0.0 }
+        };
+        (0..table.len()).map(drawn).collect()
+    }
+
+    fn scorer(&self, fitted: Fitted) -> ChainScorer {
+        scorer(self.params, self.space, fitted)
+    }
+}
+
+fn scorer(params: &Params, space: &Space, fitted: Fitted) -> ChainScorer {
+    let Fitted { scores, orders, thresholds } = fitted;
+    let (labels, notes) = (space.labels.len(), notes(&scores, space));
+    let scores: Vec<Box<dyn LogOdds>> = vec![Box::new(scores)];
+    ChainScorer::new(params.clone(), labels, orders, scores, &thresholds).with_notes(notes)
+}
+
+/// A sentence about the tasks that did not converge.
+fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
+    let reports = scores.reports();
+    let unfinished: Vec<usize> = (0..reports.len()).filter(|&t| !reports[t].reached).collect();
+    let farthest = |a: &&usize, b: &&usize| reports[**a].gradient.total_cmp(&reports[**b].gradient);
+    let Some(&worst) = unfinished.iter().max_by(farthest) else { return Vec::new() };
+    vec![format!(
+        "{} of {} classifiers stopped before they converged, farthest that of label `{}` after {} \
+         steps (gradient {:.1e} of that at zero): raise max_steps, or lambda",
+        unfinished.len(),
+        reports.len(),
+        space.labels.name((worst % space.labels.len()) as u32),
+        reports[worst].steps,
+        reports[worst].gradient
+    )]
+}
+
+impl Fitted {
+    fn remap(&self, ids: &Remap) -> Self {
+        let labels = ids.labels.len();
+        let kept = ids.labels.iter().filter(|y| **y != DROPPED).count() as u32;
+        let place = |t: usize| match ids.labels[t % labels] {
+            DROPPED => DROPPED,
+            y => (t / labels) as u32 * kept + y,
+        };
+        let tasks: Vec<u32> = (0..self.orders.len() * labels).map(place).collect();
+        let mut thresholds = vec![0.5; if self.thresholds.is_empty() { 0 } else { kept as usize }];
+        for (&t, &y) in self.thresholds.iter().zip(&ids.labels).filter(|(_, y)| **y != DROPPED) {
+            thresholds[y as usize] = t;
+        }
+        let order = |order: &Vec<u32>| {
+            order.iter().map(|&y| ids.labels[y as usize]).filter(|y| *y != DROPPED).collect()
+        };
+        Fitted {
+            scores: self.scores.remap(ids, &tasks),
+            orders: self.orders.iter().map(order).collect(),
+            thresholds,
+        }
+    }
+}
+
+impl Learner for RowChains {
+    fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        if self.is_closed() {
+            return Err(closed());
+        }
+        self.rows.observe(rows, space)?;
+        self.labels.observe(rows);
+        self.fitted = None;
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &dyn Learner) -> Result<()> {
+        let other: &RowChains = same_kind(other)?;
+        if self.is_closed() || other.is_closed() {
+            return Err(closed());
+        }
+        if other.rows.is_empty() {
+            return Ok(());
+        }
+        self.rows.merge(&other.rows)?;
+        self.labels.merge(&other.labels);
+        self.fitted = None;
+        Ok(())
+    }
+
+    fn forget(&mut self, other: &dyn Learner) -> Result<()> {
+        let other: &RowChains = same_kind(other)?;
+        if self.is_closed() || other.is_closed() {
+            return Err(closed());
+        }
+        let mut left = self.labels.clone();
+        left.forget(&other.labels)?;
+        self.rows.forget(&other.rows)?;
+        self.labels = left;
+        self.fitted = None;
+        Ok(())
+    }
+
+    fn used(&self, space: &Space) -> Used {
+        if self.is_closed() {
+            return Used::all(space);
+        }
+        let mut used = Used {
+            labels: vec![false; space.labels.len()],
+            sparse: vec![false; space.features.sparse_len()],
+            values: vec![false; space.features.value_len()],
+        };
+        self.rows.mark_used(&mut used);
+        used
+    }
+
+    fn remap(&self, ids: &Remap) -> Box<dyn Learner> {
+        Box::new(RowChains {
+            params: self.params.clone(),
+            rows: self.rows.remap(ids),
+            labels: self.labels.remap(ids),
+            fitted: self.fitted.as_ref().map(|f| f.remap(ids)),
+        })
+    }
+
+    fn encode(&self) -> Result<StructArray> {
+        codec::encode_rows(self)
+    }
+
+    fn close(&self, space: &Space) -> Result<Option<Box<dyn Learner>>> {
+        if self.fitted.is_some() {
+            return Ok(None);
+        }
+        let rows = if self.params.keep { self.rows.clone() } else { RowStore::new(Keep::All) };
+        let fitted = Some(self.fitted(space)?);
+        let (params, labels) = (self.params.clone(), self.labels.clone());
+        Ok(Some(Box::new(RowChains { params, rows, labels, fitted })))
+    }
+
+    fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
+        Ok(Box::new(scorer(&self.params, space, self.fitted(space)?)))
+    }
+
+    fn insight(&self, space: &Space, most: usize) -> Insight {
+        let labels = space.labels.len();
+        let telling = match &self.fitted {
+            // Of an ensemble, the first chain speaks.
+            Some(f) => (0..labels).map(|y| f.scores.telling(y, space, most)).collect(),
+            None => Vec::new(),
+        };
+        let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
+        Insight { label_counts, telling, pairs: Vec::new() }
+    }
+
+    fn heap_size(&self) -> usize {
+        let fitted = self.fitted.as_ref().map_or(0, |f| {
+            let orders: usize = f.orders.iter().map(|o| 24 + 4 * o.capacity()).sum();
+            f.scores.heap_size() + orders + 8 * f.thresholds.capacity()
+        });
+        self.rows.heap_size() + self.labels.heap_size() + fitted
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

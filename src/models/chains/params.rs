@@ -1,0 +1,338 @@
+//! Parameters of binary relevance and chains.
+
+use super::super::base::{BASES, Base, Prepare};
+use super::super::{Allowed, Capabilities, CheckedSpec, Parameter, Spec, Value};
+use super::thresholds::Tuned;
+use crate::data::{FeatureOptions, Vocabulary};
+use crate::error::{Error, Result};
+use crate::math::content_hash;
+
+const BASE: Parameter = Parameter {
+    name: "base",
+    default: "logistic",
+    allowed: Allowed::Choice(BASES),
+    help: "the binary classifier of each label",
+};
+const ORDER: Parameter = Parameter {
+    name: "order",
+    default: "random(1)",
+    allowed: Allowed::Custom("random(seed)|frequency|given|given(label, ...)", |v| {
+        Order::from_value(v).is_some()
+    }),
+    help: "the order of labels: random, most frequent first, or as given (those not named follow in name order)",
+};
+const CHAINS: Parameter = Parameter {
+    name: "chains",
+    default: "10",
+    allowed: Allowed::Int(1, 1000),
+    help: "how many chains, each with an order and a bag of its own",
+};
+const VOTE: Parameter = Parameter {
+    name: "vote",
+    default: "probability",
+    allowed: Allowed::Words(&["probability", "set"]),
+    help: "what is averaged over chains: the probability of a label, or whether it is in the predicted set",
+};
+const DECIDE: Parameter = Parameter {
+    name: "decide",
+    default: "joint",
+    allowed: Allowed::Words(&["joint", "marginal"]),
+    help: "the most probable set, or every label whose probability reaches the threshold",
+};
+const BEAM: Parameter = Parameter {
+    name: "beam",
+    default: "50",
+    allowed: Allowed::Int(1, 100_000),
+    help: "candidates kept when there are more than 15 labels; up to 15 every set is considered",
+};
+const PREPARE: Parameter = Parameter {
+    name: "prepare",
+    default: "none",
+    allowed: Allowed::Words(&["none", "standard", "tfidf"]),
+    help: "features as they are, to unit variance, or sparse ones by rarity and to unit length; fitted on training rows",
+};
+const THRESHOLD: Parameter = Parameter {
+    name: "threshold",
+    default: "0.5",
+    allowed: Allowed::Custom("a number from 0 to 1|tuned(macro_f1|micro_f1|hamming_score)", |v| {
+        Threshold::from_value(v).is_some()
+    }),
+    help: "the probability from which a label is predicted; tuned: per label, on a held-out fifth",
+};
+const SEED: Parameter = Parameter {
+    name: "seed",
+    default: "1",
+    allowed: Allowed::Int(0, i64::MAX),
+    help: "where held-out rows and bags come from, together with the content of rows",
+};
+const KEEP: Parameter = Parameter {
+    name: "keep",
+    default: "none",
+    allowed: Allowed::Words(&["none", "all"]),
+    help: "rows kept in the finished model: with all it can learn on, merge and forget",
+};
+const MAX_LABELS: Parameter = Parameter {
+    name: "max_labels",
+    default: "100000",
+    allowed: Allowed::Int(1, u32::MAX as i64),
+    help: "the most labels that may appear",
+};
+const MAX_FEATURES: Parameter = Parameter {
+    name: "max_features",
+    default: "10000000",
+    allowed: Allowed::Int(1, u32::MAX as i64),
+    help: "the most features that may appear",
+};
+
+pub(super) const BR: &[Parameter] =
+    &[BASE, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+pub(super) const CC: &[Parameter] =
+    &[BASE, ORDER, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+pub(super) const ECC: &[Parameter] =
+    &[BASE, CHAINS, VOTE, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+pub(super) const PCC: &[Parameter] =
+    &[BASE, ORDER, DECIDE, BEAM, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+
+/// Which of the four methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Relevance,
+    Chain,
+    Ensemble,
+    Probabilistic,
+}
+
+/// The order of labels in a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Order {
+    /// By a hash of seed and name.
+    Random(u64),
+    /// Most frequent first, then by name.
+    Frequency,
+    /// These first, then the others by name.
+    Given(Vec<String>),
+}
+
+impl Order {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Word(word) => match word.as_str() {
+                "random" => Some(Order::Random(1)),
+                "frequency" => Some(Order::Frequency),
+                "given" => Some(Order::Given(Vec::new())),
+                _ => None,
+            },
+            Value::Call(Spec { name, args }) => match (name.as_str(), args.as_slice()) {
+                ("random", [(None, Value::Int(seed))]) => {
+                    u64::try_from(*seed).ok().map(Order::Random)
+                }
+                ("given", args) => {
+                    let label = |(name, value): &(Option<String>, Value)| match (name, value) {
+                        (None, Value::Word(label)) => Some(label.clone()),
+                        (None, Value::Int(label)) => Some(label.to_string()),
+                        _ => None,
+                    };
+                    let names = args.iter().map(label).collect::<Option<Vec<String>>>()?;
+                    let twice = (1..names.len()).any(|i| names[..i].contains(&names[i]));
+                    (!twice).then_some(Order::Given(names))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The labels of `names`, in name order, in this order; `count` says how many rows have a label.
+    ///
+    /// # Errors
+    ///
+    /// A given label that no row has.
+    pub(super) fn of(&self, names: &Vocabulary, count: impl Fn(u32) -> f64) -> Result<Vec<u32>> {
+        let mut order: Vec<u32> = (0..names.len() as u32).collect();
+        match self {
+            Order::Random(seed) => {
+                order.sort_by_key(|&y| (content_hash(*seed, names.name(y).as_bytes()), y));
+            }
+            Order::Frequency => {
+                order.sort_by(|&a, &b| count(b).total_cmp(&count(a)).then(a.cmp(&b)))
+            }
+            Order::Given(given) => {
+                let mut place = vec![given.len(); names.len()];
+                for (i, name) in given.iter().enumerate() {
+                    let y = names.get(name).ok_or_else(|| {
+                        Error::data(format!(
+                            "order=given names label `{name}`, which no row has: leave it out"
+                        ))
+                    })?;
+                    place[y as usize] = i;
+                }
+                order.sort_by_key(|&y| (place[y as usize], y));
+            }
+        }
+        Ok(order)
+    }
+}
+
+/// From which probability a label is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Threshold {
+    /// The same for every label.
+    Fixed(f64),
+    /// For each label the best on held-out rows.
+    Tuned(Tuned),
+}
+
+impl Threshold {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Call(Spec { name, args }) if name == "tuned" => match args.as_slice() {
+                [(None, Value::Word(metric))] => Tuned::from_name(metric).map(Threshold::Tuned),
+                _ => None,
+            },
+            other => {
+                let p = other.as_number()?;
+                (0.0..=1.0).contains(&p).then_some(Threshold::Fixed(p))
+            }
+        }
+    }
+}
+
+/// The parameters, typed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Params {
+    pub(super) method: Method,
+    pub(super) base: Base,
+    pub(super) prepare: Prepare,
+    pub(super) order: Order,
+    pub(super) chains: usize,
+    /// Whether predicted sets are averaged rather than probabilities.
+    pub(super) vote_sets: bool,
+    /// Whether the most probable set is predicted.
+    pub(super) joint: bool,
+    pub(super) beam: usize,
+    pub(super) threshold: Threshold,
+    pub(super) seed: u64,
+    /// Whether the finished model keeps its rows.
+    pub(super) keep: bool,
+}
+
+impl Params {
+    pub(super) fn try_new(spec: &CheckedSpec, method: Method) -> Result<Self> {
+        let odd = |name: &str| Error::internal(format!("parameter `{name}` passed its check"));
+        let has = |name: &str| spec.value(name).is_ok();
+        let params = Params {
+            method,
+            base: Base::try_new(spec)?,
+            prepare: match spec.word("prepare")? {
+                "standard" => Prepare::Standard,
+                "tfidf" => Prepare::Tfidf,
+                _ => Prepare::None,
+            },
+            order: match has("order") {
+                true => Order::from_value(spec.value("order")?).ok_or_else(|| odd("order"))?,
+                false => Order::Random(1),
+            },
+            chains: if has("chains") { spec.whole("chains")? } else { 1 },
+            vote_sets: has("vote") && spec.word("vote")? == "set",
+            joint: has("decide") && spec.word("decide")? == "joint",
+            beam: if has("beam") { spec.whole("beam")? } else { 1 },
+            threshold: Threshold::from_value(spec.value("threshold")?)
+                .ok_or_else(|| odd("threshold"))?,
+            seed: spec.whole("seed")? as u64,
+            keep: spec.word("keep")? == "all",
+        };
+        params.check()?;
+        Ok(params)
+    }
+
+    /// Parameters that would do nothing are errors.
+    fn check(&self) -> Result<()> {
+        if self.counts() {
+            let useless = if self.prepare != Prepare::None {
+                Some("prepare")
+            } else if matches!(self.threshold, Threshold::Tuned(_)) {
+                Some("threshold=tuned")
+            } else if self.keep {
+                Some("keep")
+            } else {
+                None
+            };
+            if let Some(name) = useless {
+                return Err(Error::usage(format!(
+                    "base=naive_bayes learns from counts and keeps no rows, so `{name}` has no \
+                     meaning: leave it out, or use another base"
+                )));
+            }
+        }
+        if self.joint && self.threshold != Threshold::Fixed(0.5) {
+            return Err(Error::usage(
+                "decide=joint predicts the most probable set and has no threshold: add \
+                 decide=marginal, or leave the threshold out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether counts are learned rather than rows.
+    pub(super) fn counts(&self) -> bool {
+        matches!(self.base, Base::NaiveBayes { .. })
+    }
+
+    /// Whether labels are told from other labels.
+    pub(super) fn chained(&self) -> bool {
+        self.method != Method::Relevance
+    }
+
+    /// The order of labels in each chain.
+    pub(super) fn orders(
+        &self,
+        names: &Vocabulary,
+        count: impl Fn(u32) -> f64 + Copy,
+    ) -> Result<Vec<Vec<u32>>> {
+        match self.method {
+            Method::Ensemble => (0..self.chains as u64)
+                .map(|chain| Order::Random(self.seed.wrapping_add(chain << 32)).of(names, count))
+                .collect(),
+            _ => Ok(vec![self.order.of(names, count)?]),
+        }
+    }
+}
+
+/// The labels before each label in `order`, ascending; none when labels stand alone.
+pub(super) fn parents(order: &[u32], chained: bool) -> Vec<Vec<u32>> {
+    let mut parents = vec![Vec::new(); order.len()];
+    if chained {
+        for (i, &y) in order.iter().enumerate() {
+            parents[y as usize] = order[..i].to_vec();
+            parents[y as usize].sort_unstable();
+        }
+    }
+    parents
+}
+
+/// How features are read for this spec.
+pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
+    let force = match Base::try_new(spec)? {
+        Base::NaiveBayes { force, .. } => force,
+        Base::Linear(_) => None,
+    };
+    Ok(FeatureOptions {
+        force,
+        max_features: Some(spec.whole("max_features")?),
+        max_labels: Some(spec.whole("max_labels")?),
+        ..FeatureOptions::default()
+    })
+}
+
+/// What models of this spec can do.
+pub(super) fn capabilities(spec: &CheckedSpec, method: Method) -> Capabilities {
+    let params = Params::try_new(spec, method);
+    let counts = params.as_ref().is_ok_and(Params::counts);
+    let keep = params.is_ok_and(|p| p.keep);
+    Capabilities {
+        forgets: true,
+        decays: counts,
+        ranks_sets: method == Method::Probabilistic,
+        reopens: counts || keep,
+    }
+}

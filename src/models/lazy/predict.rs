@@ -1,0 +1,224 @@
+//! From neighbours to scores and label sets.
+
+use super::super::{RankedSet, Scorer};
+use super::params::{Method, Params};
+use super::posterior::PosteriorCounts;
+use super::search::{Neighbours, Search};
+use super::votes::Votes;
+use crate::data::{LabelSets, Rows};
+use crate::error::{Error, Result};
+use crate::math::{FixedState, logit};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Queries that are searched at a time: their neighbours are in memory.
+pub(super) const CHUNK: usize = 4096;
+/// How many answers are remembered for learners that share a search.
+const REMEMBERED: usize = 16;
+
+/// A search, and the most neighbours that anybody asks it for.
+#[derive(Debug)]
+pub(super) struct Neighbourhood {
+    pub(super) search: Search,
+    pub(super) k: usize,
+    /// The answers given last, by a hash of the rows that asked; only when several learners ask.
+    answers: Option<Mutex<Vec<(u64, Arc<Neighbours>)>>>,
+}
+
+impl Neighbourhood {
+    pub(super) fn new(search: Search, k: usize, shared: bool) -> Self {
+        Neighbourhood { search, k, answers: shared.then(Mutex::default) }
+    }
+
+    /// The neighbours of `rows` from `first` on, at most [`CHUNK`] of them.
+    fn of(&self, rows: &Rows, first: usize) -> Arc<Neighbours> {
+        let range = first..rows.len.min(first + CHUNK);
+        let Some(answers) = &self.answers else {
+            return Arc::new(self.search.neighbours(rows, range, self.k));
+        };
+        let hash = fingerprint(rows, first);
+        let known = |answers: &mut MutexGuard<'_, Vec<(u64, Arc<Neighbours>)>>| {
+            answers.iter().find(|a| a.0 == hash).map(|a| Arc::clone(&a.1))
+        };
+        let mut list = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known(&mut list) {
+            return answer;
+        }
+        // Searching spreads over threads, which might come here: not under the lock.
+        drop(list);
+        let answer = Arc::new(self.search.neighbours(rows, range, self.k));
+        let mut list = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.len() >= REMEMBERED {
+            list.remove(0);
+        }
+        list.push((hash, Arc::clone(&answer)));
+        answer
+    }
+}
+
+/// A hash of the features of `rows` and of where to begin.
+fn fingerprint(rows: &Rows, first: usize) -> u64 {
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write_usize(first);
+    hasher.write_usize(rows.len);
+    for &x in &rows.dense[..rows.len * rows.dense_width] {
+        hasher.write_u64(x.to_bits());
+    }
+    rows.sparse.offsets().iter().for_each(|&o| hasher.write_u32(o));
+    rows.sparse.ids().iter().for_each(|&id| hasher.write_u32(id));
+    rows.sparse.values().iter().for_each(|&x| hasher.write_u64(x.to_bits()));
+    rows.categories.iter().for_each(|&v| hasher.write_u32(v));
+    hasher.finish()
+}
+
+/// The fitted parameters of a lazy learner.
+#[derive(Debug)]
+pub(super) struct Voting {
+    params: Params,
+    labels: usize,
+    near: Arc<Neighbourhood>,
+    /// ML-kNN: by label and number of neighbours that have it.
+    log_odds: Vec<f64>,
+}
+
+impl Voting {
+    pub(super) fn new(
+        params: Params,
+        labels: usize,
+        near: Arc<Neighbourhood>,
+        counts: Option<&PosteriorCounts>,
+    ) -> Self {
+        let log_odds = match (params.method, counts) {
+            (Method::Bayes { smoothing }, Some(counts)) => counts.log_odds(smoothing),
+            _ => Vec::new(),
+        };
+        Voting { params, labels, near, log_odds }
+    }
+
+    /// How many neighbours are asked: no more than there are.
+    fn k(&self) -> usize {
+        usize::try_from(self.near.search.table().total())
+            .map_or(self.params.k, |n| n.min(self.params.k))
+    }
+
+    /// Counts the votes for each row in turn.
+    fn each(&self, rows: &Rows, mut visit: impl FnMut(&Votes, &[u32])) {
+        let sets = &self.near.search.table().rows.labels;
+        let mut votes = Votes::default();
+        for first in (0..rows.len).step_by(CHUNK) {
+            let neighbours = self.near.of(rows, first);
+            for i in 0..neighbours.len() {
+                let found = neighbours.of(i, self.params.k);
+                votes.count(self.labels, sets, found, self.params.by_distance);
+                visit(&votes, found.0);
+            }
+        }
+    }
+
+    /// The log-odds of label `y` when `having` neighbours have it (ML-kNN).
+    fn posterior(&self, y: u32, having: usize) -> f64 {
+        let k = self.k();
+        self.log_odds[y as usize * (k + 1) + having.min(k)]
+    }
+
+    /// The label sets of neighbours with their weights; heaviest first, then nearest first.
+    fn sets<'a>(&'a self, votes: &Votes, neighbours: &[u32]) -> Vec<(&'a [u32], f64)> {
+        let sets = &self.near.search.table().rows.labels;
+        let mut places: HashMap<&[u32], usize, FixedState> = HashMap::default();
+        let mut found: Vec<(&[u32], f64)> = Vec::new();
+        for (&row, &weight) in neighbours.iter().zip(votes.weights()) {
+            let set = sets.row(row as usize);
+            let place = *places.entry(set).or_insert(found.len());
+            match found.get_mut(place) {
+                Some(known) => known.1 += weight,
+                None => found.push((set, weight)),
+            }
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found
+    }
+
+    fn decide(&self, votes: &Votes, neighbours: &[u32], best: &mut Vec<(u32, f64)>) {
+        best.clear();
+        // Most votes first; ties go to the lower label.
+        let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        match self.params.method {
+            Method::Majority | Method::MajorityOrBest => {
+                best.extend(votes.iter().filter(|(_, v)| votes.has_majority(*v)));
+                if best.is_empty() && self.params.method == Method::MajorityOrBest {
+                    best.extend(votes.iter().min_by(order));
+                }
+            }
+            Method::MeanSize => {
+                best.extend(votes.iter());
+                best.sort_unstable_by(order);
+                best.truncate(votes.mean_size());
+            }
+            Method::Powerset => {
+                let sets = self.sets(votes, neighbours);
+                best.extend(sets.first().iter().flat_map(|s| s.0).map(|&y| (y, 0.0)));
+            }
+            Method::Bayes { .. } => {
+                let all = (0..self.labels as u32).map(|y| (y, self.bayes(votes, y)));
+                best.extend(all.filter(|(_, log_odds)| *log_odds > 0.0));
+            }
+        }
+    }
+
+    fn bayes(&self, votes: &Votes, y: u32) -> f64 {
+        self.posterior(y, votes.having(votes.of(y)))
+    }
+}
+
+impl Scorer for Voting {
+    fn score(&self, rows: &Rows, out: &mut Vec<f64>) -> Result<()> {
+        out.clear();
+        out.reserve(rows.len * self.labels);
+        self.each(rows, |votes, _| {
+            let all = 0..self.labels as u32;
+            match self.params.method {
+                Method::Bayes { .. } => out.extend(all.map(|y| self.bayes(votes, y))),
+                // Finite: a share of 0 or 1 is the nearest number to it.
+                _ => out.extend(all.map(|y| logit(votes.share(y)).clamp(-SURE, SURE))),
+            }
+        });
+        Ok(())
+    }
+
+    fn predict(&self, rows: &Rows, out: &mut LabelSets) -> Result<()> {
+        let mut best = Vec::new();
+        self.each(rows, |votes, neighbours| {
+            self.decide(votes, neighbours, &mut best);
+            out.push(best.iter().map(|b| b.0));
+        });
+        Ok(())
+    }
+
+    fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
+        if self.params.method != Method::Powerset {
+            return Err(Error::unsupported("this algorithm does not rank label sets"));
+        }
+        let mut out = Vec::with_capacity(rows.len);
+        self.each(rows, |votes, neighbours| {
+            let ranked = self.sets(votes, neighbours).into_iter().take(most);
+            let ranked = ranked.map(|(set, weight)| RankedSet {
+                labels: set.to_vec(),
+                probability: weight / votes.total(),
+            });
+            out.push(ranked.collect());
+        });
+        Ok(out)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let (k, rows) = (self.params.k, self.near.search.table().total());
+        if (k as u64) <= rows {
+            return Vec::new();
+        }
+        vec![format!("k={k} is more than the {rows} rows there are: all of them are asked")]
+    }
+}
+
+/// The log-odds of what all neighbours say: its probability rounds to 1.
+const SURE: f64 = 40.0;

@@ -1,0 +1,171 @@
+//! The nearest stored rows.
+//!
+//! # Definition
+//!
+//! Numbers are scaled by the stored rows (after all merging): `scale=minmax` to a range of 1,
+//! `standard` to a standard deviation of 1. A number that is the same in every stored row says
+//! nothing. Sparse features are scaled but not shifted: an absent entry is zero and stays zero.
+//! Scaled values beyond 1e100 count as 1e100.
+//!
+//! | distance | of rows `x` and `z` |
+//! |---|---|
+//! | euclidean | root of the sum of `(x_i - z_i)^2`; categories that differ add 1 to the sum |
+//! | manhattan | the sum of `abs(x_i - z_i)`; categories that differ add 1 |
+//! | cosine | `1 - x.z / (norm(x) norm(z))`; each category is a coordinate of 1; 1 when a norm is zero |
+//!
+//! # Nulls
+//!
+//! A missing number stands at the mean of the stored ones. A category that is missing, or was never
+//! seen, is half as far from every value as two values are from each other, and next to another
+//! missing one. A NULL map or list of tokens is an empty one.
+//!
+//! # How
+//!
+//! Distances of many rows at once are matrix products (dense features) and sums over an inverted
+//! index (sparse features and categories). Those are quick and nearly right, and only rule rows out,
+//! with a margin for their error; what is left is ordered by distances computed feature by feature,
+//! so that equal distances are equal. Ties go to the row that is first in the order of content.
+//!
+//! # Cost
+//!
+//! Per query, one row of a matrix product with the stored rows, or the lengths of the lists of its
+//! entries. Memory is that of a scaled copy of the stored rows, and of one block of queries per
+//! thread, never of all pairs.
+
+mod candidates;
+mod exact;
+mod points;
+mod postings;
+mod scaling;
+
+use crate::data::{FeatureSpace, Rows};
+use crate::stats::RowTable;
+use exact::Exact;
+use scaling::Scaling;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How numbers are made comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    MinMax,
+    Standard,
+    None,
+}
+
+/// How far rows are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Distance {
+    Euclidean,
+    Cosine,
+    Manhattan,
+}
+
+/// How neighbours are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexKind {
+    Exact,
+    Hnsw,
+}
+
+/// Everything that decides which rows are near.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Metric {
+    pub(super) scale: Scale,
+    pub(super) distance: Distance,
+    pub(super) index: IndexKind,
+}
+
+/// The nearest stored rows of consecutive queries, nearest first; a row that was seen several times
+/// stands as often.
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    ends: Vec<usize>,
+    rows: Vec<u32>,
+    distances: Vec<f64>,
+}
+
+impl Neighbours {
+    /// How many queries there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// At most `k` stored rows nearest to query `query`, and their distances.
+    pub(super) fn of(&self, query: usize, k: usize) -> (&[u32], &[f64]) {
+        let start = if query == 0 { 0 } else { self.ends[query - 1] };
+        let end = self.ends[query].min(start + k);
+        (&self.rows[start..end], &self.distances[start..end])
+    }
+
+    fn extend(&mut self, other: &Neighbours) {
+        let before = self.rows.len();
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.rows.extend(&other.rows);
+        self.distances.extend(&other.distances);
+    }
+}
+
+/// The stored rows, laid out to be searched.
+#[derive(Debug)]
+pub(super) struct Search {
+    table: Arc<RowTable>,
+    scaling: Scaling,
+    exact: Exact,
+}
+
+impl Search {
+    /// Makes the rows of `table` ready.
+    pub(super) fn new(table: Arc<RowTable>, features: &FeatureSpace, metric: Metric) -> Self {
+        let scaling = Scaling::fit(&table, features, metric.scale);
+        let points = scaling.place(&table.rows, 0..table.len());
+        let terms = (features.sparse_len(), features.value_len());
+        let exact = Exact::new(points, terms, metric.distance);
+        Search { table, scaling, exact }
+    }
+
+    /// The stored rows.
+    pub(super) fn table(&self) -> &RowTable {
+        &self.table
+    }
+
+    /// The `k` stored rows nearest to each of some `rows`.
+    pub(super) fn neighbours(&self, rows: &Rows, range: Range<usize>, k: usize) -> Neighbours {
+        let queries = self.scaling.place(rows, range.clone());
+        self.exact.nearest(&queries, 0..range.len(), k, |_, found, out| {
+            self.expand(found, k, None, out);
+        })
+    }
+
+    /// The `k` stored rows nearest to each of some stored rows, itself left out: of a row that was
+    /// seen several times, the others are its neighbours.
+    pub(super) fn own_neighbours(&self, range: Range<usize>, k: usize) -> Neighbours {
+        self.exact.nearest(self.exact.points(), range, k + 1, |query, found, out| {
+            self.expand(found, k, Some(query as u32), out);
+        })
+    }
+
+    /// Appends the neighbours of one query: each distinct row as often as it was seen.
+    fn expand(&self, found: &[(f64, u32)], k: usize, own: Option<u32>, out: &mut Neighbours) {
+        let mut left = k;
+        for &(far, row) in found {
+            let seen = self.table.counts[row as usize] - u64::from(own == Some(row));
+            let times = left.min(usize::try_from(seen).unwrap_or(usize::MAX));
+            let distance = self.exact.distance().of(far);
+            out.rows.extend(std::iter::repeat_n(row, times));
+            out.distances.extend(std::iter::repeat_n(distance, times));
+            left -= times;
+        }
+        out.ends.push(out.rows.len());
+    }
+}
+
+impl Distance {
+    /// The distance of what orders neighbours.
+    fn of(self, far: f64) -> f64 {
+        match self {
+            Distance::Euclidean => far.sqrt(),
+            Distance::Cosine | Distance::Manhattan => far,
+        }
+    }
+}

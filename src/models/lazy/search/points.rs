@@ -1,0 +1,135 @@
+//! Points, and how far they are apart.
+
+use super::Distance;
+use crate::data::{Csr, MISSING_CATEGORY};
+
+/// Scaled rows: dense and sparse coordinates, and category values.
+#[derive(Debug)]
+pub(super) struct Points {
+    pub(super) len: usize,
+    pub(super) dense: Vec<f64>,
+    pub(super) width: usize,
+    pub(super) sparse: Csr,
+    pub(super) categories: Vec<u32>,
+    pub(super) category_width: usize,
+    /// For each point, the sum of the squares of its coordinates.
+    pub(super) squares: Vec<f64>,
+    /// For each point, how many of its categories are known.
+    pub(super) known: Vec<f64>,
+}
+
+impl Points {
+    pub(super) fn new(
+        len: usize,
+        (dense, width): (Vec<f64>, usize),
+        sparse: Csr,
+        (categories, category_width): (Vec<u32>, usize),
+    ) -> Self {
+        let (squares, known) = (Vec::new(), Vec::new());
+        let mut points =
+            Points { len, dense, width, sparse, categories, category_width, squares, known };
+        let square = |i: usize| {
+            let values = points.sparse.row(i).1;
+            dot(points.dense(i), points.dense(i)) + dot(values, values)
+        };
+        points.squares = (0..len).map(square).collect();
+        let known =
+            |i: usize| points.category(i).iter().filter(|v| **v != MISSING_CATEGORY).count() as f64;
+        points.known = (0..len).map(known).collect();
+        points
+    }
+
+    pub(super) fn dense(&self, i: usize) -> &[f64] {
+        &self.dense[i * self.width..(i + 1) * self.width]
+    }
+
+    pub(super) fn category(&self, i: usize) -> &[u32] {
+        &self.categories[i * self.category_width..(i + 1) * self.category_width]
+    }
+
+    /// The length of point `i` as a vector in which each category is one coordinate of 1.
+    pub(super) fn norm(&self, i: usize) -> f64 {
+        (self.squares[i] + self.known[i]).sqrt()
+    }
+
+    /// How far point `i` is from point `j` of `other`: what orders neighbours. Of Euclidean
+    /// distances this is the square.
+    ///
+    /// Computed coordinate by coordinate in the order of features, so that equal distances are
+    /// equal in every bit.
+    pub(super) fn far(&self, i: usize, other: &Points, j: usize, distance: Distance) -> f64 {
+        let (a, b) = (self.dense(i), other.dense(j));
+        match distance {
+            Distance::Euclidean => {
+                sum(a, b, |x, y| (x - y) * (x - y))
+                    + self.sparse_sum(i, other, j, |x, y| (x - y) * (x - y))
+                    + self.categories_apart(i, other, j)
+            }
+            Distance::Manhattan => {
+                sum(a, b, |x, y| (x - y).abs())
+                    + self.sparse_sum(i, other, j, |x, y| (x - y).abs())
+                    + self.categories_apart(i, other, j)
+            }
+            Distance::Cosine => {
+                let product = self.norm(i) * other.norm(j);
+                if product == 0.0 {
+                    return 1.0;
+                }
+                let common = self.category(i).iter().zip(other.category(j));
+                let common = common.filter(|(x, y)| x == y && **x != MISSING_CATEGORY).count();
+                let dot = dot(a, b) + self.sparse_sum(i, other, j, |x, y| x * y) + common as f64;
+                (1.0 - dot / product).max(0.0)
+            }
+        }
+    }
+
+    /// The sum of `f` over the features that either has.
+    fn sparse_sum(&self, i: usize, other: &Points, j: usize, f: fn(f64, f64) -> f64) -> f64 {
+        let ((a, x), (b, y)) = (self.sparse.row(i), other.sparse.row(j));
+        let (mut p, mut q, mut sum) = (0, 0, 0.0);
+        while p < a.len() || q < b.len() {
+            let here = a.get(p).copied().unwrap_or(u32::MAX);
+            let there = b.get(q).copied().unwrap_or(u32::MAX);
+            sum +=
+                f(if here <= there { x[p] } else { 0.0 }, if there <= here { y[q] } else { 0.0 });
+            p += usize::from(here <= there);
+            q += usize::from(there <= here);
+        }
+        sum
+    }
+
+    /// Categories that differ count one; one that is missing here or there counts one half.
+    fn categories_apart(&self, i: usize, other: &Points, j: usize) -> f64 {
+        let apart = |(&x, &y): (&u32, &u32)| match (x == MISSING_CATEGORY, y == MISSING_CATEGORY) {
+            (true, true) => 0.0,
+            (false, false) if x == y => 0.0,
+            (false, false) => 1.0,
+            _ => 0.5,
+        };
+        self.category(i).iter().zip(other.category(j)).map(apart).sum()
+    }
+}
+
+/// The sum of `f` over two slices, in eight lanes, so that it needs no order to be fast.
+#[inline(always)]
+fn sum(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (a8, a_rest) = a.as_chunks::<8>();
+    let (b8, b_rest) = b.as_chunks::<8>();
+    for (a, b) in a8.iter().zip(b8) {
+        for lane in 0..8 {
+            lanes[lane] += f(a[lane], b[lane]);
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(&x, &y)| f(x, y)).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    sum(a, b, |x, y| x * y)
+}
+
+/// The distance in the dense coordinates only, for points where it is not a product.
+pub(super) fn manhattan(a: &[f64], b: &[f64]) -> f64 {
+    sum(a, b, |x, y| (x - y).abs())
+}
