@@ -78,8 +78,7 @@ impl UrlTableFactory for FileTables {
             return Ok(None);
         }
         let Ok(table) = ListingTableUrl::parse(url) else { return Ok(None) };
-        let named = |e| to_datafusion(from_datafusion(e).context(format!("`{url}`")));
-        self.open(url, table).await.map(Some).map_err(named)
+        self.open(url, table).await.map(Some)
     }
 }
 
@@ -96,41 +95,36 @@ impl FileTables {
         name: &str,
         url: ListingTableUrl,
     ) -> DataFusionResult<Arc<dyn TableProvider>> {
+        let named = |e| to_datafusion(from_datafusion(e).context(format!("`{name}`")));
         let state = self.session().map_err(to_datafusion)?;
-        let store = state.runtime_env().object_store(&url)?;
-        let files = url.list_all_files(&state, store.as_ref(), "").await?;
-        let mut files: Vec<_> = files.map_ok(|f| f.location).try_collect().await?;
-        files.sort();
-        let extension =
-            |path: &str| Path::new(path).extension().map(|e| e.to_string_lossy().into_owned());
-        let known = |e: &String| {
-            FileReader::reads(e) || FORMATS.iter().any(|(name, _)| e.eq_ignore_ascii_case(name))
+        let files = list(&state, &url).await.map_err(named)?;
+        let known = |e: &&str| {
+            FileReader::reads(e) || FORMATS.iter().any(|(format, _)| e.eq_ignore_ascii_case(format))
         };
-        let first = files.iter().filter_map(|f| extension(f.as_ref())).find(known);
-        let Some(first) = first else {
-            return Err(to_datafusion(match files.is_empty() {
+        let Some(first) = files.iter().filter_map(|f| extension(f)).find(known) else {
+            let error = match files.is_empty() {
                 true => Error::not_found("there is no file of this name: check the path"),
                 false => unreadable(),
-            }));
-        };
-        if FileReader::reads(&first) {
-            let same = |f: &&_| extension(AsRef::<str>::as_ref(*f)).as_ref() == Some(&first);
-            let paths = match url.scheme() {
-                // As the user named it, for messages.
-                "file" if Path::new(name).is_file() => vec![PathBuf::from(name)],
-                "file" => {
-                    files.iter().filter(same).map(|f| Path::new("/").join(f.as_ref())).collect()
-                }
-                scheme => {
-                    return Err(to_datafusion(Error::unsupported(format!(
-                        ".{first} files are read from the local disk, not by {scheme}: copy it first"
-                    ))));
-                }
             };
-            let partitions = state.config().target_partitions();
-            return RowFiles::table(&paths, &self.options.arff_labels, partitions);
+            return Err(named(to_datafusion(error)));
+        };
+        if !FileReader::reads(first) {
+            return self.listing_table(&state, url, first).await.map_err(named);
         }
-        self.listing_table(&state, url, &first).await
+        let paths: Vec<PathBuf> = match url.scheme() {
+            // As the user named it, for messages.
+            "file" if Path::new(name).is_file() => vec![PathBuf::from(name)],
+            "file" => {
+                let same = files.iter().filter(|f| extension(f) == Some(first));
+                same.map(|f| Path::new("/").join(f)).collect()
+            }
+            scheme => {
+                return Err(named(to_datafusion(Error::unsupported(format!(
+                    ".{first} files are read from the local disk, not by {scheme}: copy them first"
+                )))));
+            }
+        };
+        RowFiles::table(&paths, &self.options.arff_labels, state.config().target_partitions())
     }
 
     /// A table of the files of one extension, read by DataFusion.
@@ -168,6 +162,19 @@ impl FileTables {
         });
         Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
     }
+}
+
+/// The files behind `url`, by name.
+async fn list(state: &SessionState, url: &ListingTableUrl) -> DataFusionResult<Vec<String>> {
+    let store = state.runtime_env().object_store(url)?;
+    let files = url.list_all_files(state, store.as_ref(), "").await?;
+    let mut files: Vec<String> = files.map_ok(|f| f.location.to_string()).try_collect().await?;
+    files.sort();
+    Ok(files)
+}
+
+fn extension(file: &str) -> Option<&str> {
+    Path::new(file).extension().and_then(|e| e.to_str())
 }
 
 fn unreadable() -> Error {
