@@ -61,13 +61,6 @@ fn columns_of_every_format_give_one_model() {
          FROM 't.parquet' ORDER BY id) TO 'struct.parquet'",
     );
     assert_eq!(model(&place, &["struct.parquet"]), expected, "a struct");
-    // One file and a directory of its parts.
-    std::fs::create_dir(place.path("parts")).unwrap();
-    for (part, rows) in [("a", &rows[..120]), ("b", &rows[120..])] {
-        write_arff(&place, &format!("parts/{part}.arff"), rows);
-    }
-    assert_eq!(model(&place, &["parts"]), expected, "a directory");
-    assert_eq!(model(&place, &["parts/*.arff"]), expected, "a pattern");
 }
 
 #[test]
