@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::formats::{FileReader, LabelSource};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{DynamicFileCatalog, Session, TableProvider, UrlTableFactory};
+use datafusion::catalog::{DynamicFileCatalog, TableProvider, UrlTableFactory};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
