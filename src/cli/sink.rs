@@ -2,7 +2,7 @@
 
 use super::columns::{literal, quoted};
 use super::output;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{from_datafusion, run_each};
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Field, UInt64Type};
@@ -86,12 +86,22 @@ pub(super) async fn write_rows(
                     Ok(())
                 },
             )
-            .await?;
+            .await
+            .map_err(unwritten)?;
             rows
         }
     };
     bar.finish_and_clear();
     Ok(rows)
+}
+
+/// Where DataFusion takes a failed write for a mistake of its own, says what it is.
+fn unwritten(error: Error) -> Error {
+    if !error.to_string().contains("Error encountered while finalizing writes") {
+        return error;
+    }
+    let text = "the rows could not be written to the end: make room on the disk";
+    Error::new(ErrorKind::Io, text).with_source(error)
 }
 
 async fn write_stream(

@@ -147,6 +147,9 @@ impl FileTables {
         let config = ListingTableConfig::new(url).with_listing_options(options);
         let mut config =
             config.infer_partitions_from_path(state).await?.infer_schema(state).await?;
+        if config.file_schema.as_ref().is_some_and(|schema| schema.fields().is_empty()) {
+            return Err(to_datafusion(Error::data("there are no columns: the file is empty")));
+        }
         if let Some(schema) = config.file_schema.clone().filter(|_| format == "csv") {
             config = config.with_schema(self.csv_schema(&schema));
         }
