@@ -16,6 +16,7 @@ mod merge;
 mod output;
 mod report;
 mod score;
+mod sink;
 mod sql;
 mod stream;
 
@@ -38,7 +39,7 @@ enum Command {
     Demo(demo::Demo),
     /// Write generated data to a file.
     Generate(generate::Generate),
-    /// Turn an ARFF file into Parquet, CSV or Arrow.
+    /// Turn ARFF, svmlight or any other data into Parquet, CSV, JSON or Arrow.
     Import(import::Import),
     /// Learn a model from a file.
     Fit(fit::Fit),

@@ -17,12 +17,16 @@ use std::sync::Arc;
 /// The value is a JSON array of names in declared order. It makes labels known that never occur.
 pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 
-/// The labels that a label column declares in its metadata; empty when it declares none.
+/// The labels that a label column declares, by its 0/1 columns or in its metadata; empty when it
+/// declares none.
 ///
 /// # Errors
 ///
 /// Metadata that is no JSON array of distinct names.
 pub fn declared_labels(column: &Field) -> Result<Vocabulary> {
+    if let Some(names) = LabelReader::declared(column.data_type()) {
+        return Vocabulary::try_from_names(names);
+    }
     let Some(json) = column.metadata().get(LABELS_METADATA_KEY) else {
         return Ok(Vocabulary::default());
     };

@@ -87,7 +87,7 @@ impl AggregateUDFImpl for MetricFunction {
         for (what, t) in ["truth", "predicted"].iter().zip(types) {
             if !LabelReader::accepts(t) {
                 return Err(to_datafusion(Error::usage(format!(
-                    "{name}: {what} must be a list of labels, not {t}; write {name}(truth, predicted)"
+                    "{name}: {what} must be a list of labels, or a struct of 0/1 columns, not {t}; write {name}(truth, predicted)"
                 ))));
             }
         }
@@ -138,6 +138,8 @@ pub(super) fn compared(
     if truth.data_type() == &DataType::Null || other.data_type() == &DataType::Null {
         return Ok(None);
     }
+    // Only in plain lists NULL and unlabelled are the same.
+    let truth = &LabelReader::lists(truth)?;
     let both = NullBuffer::union(truth.nulls(), other.nulls());
     let Some(nulls) = both.filter(|n| n.null_count() > 0) else {
         return Ok(Some((Arc::clone(truth), Arc::clone(other), values.get(2).cloned())));
@@ -166,7 +168,11 @@ struct MetricState {
 
 impl MetricState {
     fn observe(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let Some((truth, predicted, _)) = compared(values)? else { return Ok(()) };
+        let mut values = values.to_vec();
+        if values[1].data_type() != &DataType::Null {
+            values[1] = LabelReader::lists(&values[1])?;
+        }
+        let Some((truth, predicted, _)) = compared(&values)? else { return Ok(()) };
         let (mut a, mut b) = (LabelSets::default(), LabelSets::default());
         let labels = &mut self.labels;
         LabelReader::read(&truth, &mut a, |name| Ok(Some(labels.intern(name))))?;

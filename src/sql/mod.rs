@@ -17,14 +17,15 @@ mod query;
 mod rank_metrics;
 mod scoring;
 mod session;
+mod split;
 mod tables;
 mod train;
 mod weight;
 
 pub use error::{from_datafusion, to_datafusion};
-pub use query::{Progress, run_to_end};
+pub use query::{Progress, run_each, run_to_end};
 pub use session::{SessionOptions, session};
-pub use tables::{FileTables, enable_file_tables};
+pub use tables::{FileOptions, FileTables, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;
@@ -66,6 +67,7 @@ pub fn register_with(ctx: &SessionContext, registry: Registry) {
     for function in scoring::functions(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
+    ctx.register_udf(ScalarUDF::from(split::SplitLabels::new()));
     ctx.register_udf(ScalarUDF::from(info::ModelInfo::new(&cache)));
     ctx.register_udf(ScalarUDF::from(weight::RowWeight::new()));
     for function in merge::scalars(&cache) {

@@ -9,6 +9,7 @@ mod cli;
 mod cli_errors;
 mod cli_evaluate;
 mod commands;
+mod formats;
 mod partitions;
 mod program;
 mod slt;

@@ -71,9 +71,9 @@ pub(super) fn check_types(call: &Call, types: &[DataType]) -> Result<()> {
         [spec, ..] if !is_text(spec) => {
             Err(call.misuse(format!("the first argument is the algorithm as text, not {spec}")))
         }
-        [_, labels, ..] if !LabelReader::accepts(labels) => {
-            Err(call.misuse(format!("labels must be a list of texts or integers, not {labels}")))
-        }
+        [_, labels, ..] if !LabelReader::accepts(labels) => Err(call.misuse(format!(
+            "labels must be a list of texts or integers, or a struct of 0/1 columns, not {labels}"
+        ))),
         [_, _, rest @ ..] if rest.iter().all(is_weight) => Err(call.misuse("there is no feature")),
         _ => Ok(()),
     }
