@@ -1,10 +1,10 @@
 //! `labelflow generate`: data with known properties.
 
-use super::score::{copy_statement, file_format};
+use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::Result;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session, to_datafusion};
+use crate::sql::{SessionOptions, from_datafusion, session, to_datafusion};
 use clap::Args;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
@@ -42,7 +42,7 @@ pub(super) struct Generate {
 
 impl Generate {
     pub(super) fn run(&self) -> Result<()> {
-        let format = file_format(&self.output)?;
+        let format = FileFormat::of(&self.output)?;
         let mut generator = Generator::try_new(GeneratorOptions {
             rows: self.rows,
             features: self.features,
@@ -63,11 +63,8 @@ impl Generate {
                 let table = StreamingTable::try_new(Arc::clone(&source.schema), vec![source])
                     .map_err(from_datafusion)?;
                 ctx.register_table("generated", Arc::new(table)).map_err(from_datafusion)?;
-                let copy = copy_statement("SELECT * FROM generated", &ctx, &name, format).await?;
                 let bar = output::bar("generating", Some(self.rows));
-                let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-                run_to_end(query, |p| output::show(&bar, p)).await?;
-                bar.finish_and_clear();
+                write_rows(&ctx, "SELECT * FROM generated", &name, format, &bar).await?;
                 Ok(())
             }),
         )

@@ -6,6 +6,7 @@
 mod algorithms;
 mod columns;
 mod demo;
+mod describe;
 mod evaluate;
 mod fit;
 mod generate;
@@ -13,7 +14,9 @@ mod import;
 mod inspect;
 mod merge;
 mod output;
+mod report;
 mod score;
+mod sink;
 mod sql;
 mod stream;
 
@@ -36,7 +39,7 @@ enum Command {
     Demo(demo::Demo),
     /// Write generated data to a file.
     Generate(generate::Generate),
-    /// Turn an ARFF file into Parquet, CSV or Arrow.
+    /// Turn ARFF, svmlight or any other data into Parquet, CSV, JSON or Arrow.
     Import(import::Import),
     /// Learn a model from a file.
     Fit(fit::Fit),
@@ -46,6 +49,8 @@ enum Command {
     Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
+    /// Show the rows, features and labels of a data set.
+    Describe(describe::Describe),
     /// Merge models into one.
     Merge(merge::Merge),
     /// Show what a model has learned.
@@ -89,6 +94,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Score(command) => command.run(),
         Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
+        Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Sql(command) => command.run(),

@@ -233,6 +233,33 @@ impl Rows {
         self.weights.get(row).copied().unwrap_or(1.0)
     }
 
+    /// Copies the features of the rows numbered `rows` to `out`, without labels and weights.
+    pub fn select_features(&self, rows: &[u32], out: &mut Rows) {
+        out.clear();
+        out.dense.clear();
+        out.len = rows.len();
+        out.dense_width = self.dense_width;
+        out.dense_missing = self.dense_missing;
+        out.open_width = self.open_width;
+        out.category_width = self.category_width;
+        for row in rows.iter().map(|&row| row as usize) {
+            out.dense.extend_from_slice(self.dense_row(row));
+            out.categories.extend_from_slice(self.category_row(row));
+            if !self.open_present.is_empty() {
+                let open = row * self.open_width..(row + 1) * self.open_width;
+                out.open_present.extend_from_slice(&self.open_present[open]);
+            }
+            if !self.given_size.is_empty() {
+                out.given_size.push(self.given_size[row]);
+            }
+            if !self.sparse.is_empty() {
+                let (ids, values) = self.sparse.row(row);
+                ids.iter().zip(values).for_each(|(&id, &value)| out.sparse.push(id, value));
+                out.sparse.end_row();
+            }
+        }
+    }
+
     /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.
     pub fn clear(&mut self) {
         self.len = 0;

@@ -223,9 +223,12 @@ impl Stream {
         if self.columns.features.is_empty() {
             exclude.push(super::columns::ID.to_string());
         }
+        let [labels] = &self.columns.labels[..] else {
+            return Err(Error::usage("a stream has one column of labels: name one with --labels"));
+        };
         Ok(StageOptions {
             mode,
-            labels: self.columns.labels.clone(),
+            labels: labels.clone(),
             features: self.columns.features.clone(),
             exclude,
             time: self.time.clone(),
