@@ -42,6 +42,9 @@ impl Fit {
         let bytes = block_on(self.threads, self.learn(&algorithm))?;
         write_atomically(&self.output, &bytes)?;
         let model = from_bytes(&bytes, &Registry::default())?;
+        for note in model.notes() {
+            eprintln!("note: {note}");
+        }
         eprintln!(
             "learned {} labels from {} rows and {} features in {}: {}",
             model.space().labels.len(),
@@ -60,7 +63,7 @@ impl Fit {
         let table = literal(&self.input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
         let schema = data.schema().inner();
-        let labels = self.columns.label_sets(schema, &self.input, &self.learn)?;
+        let labels = self.columns.label_sets(schema, &self.input, &self.learn.labels)?;
         if let Some(note) = self.columns.note(schema) {
             eprintln!("note: {note}");
         }

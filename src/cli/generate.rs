@@ -32,6 +32,9 @@ pub(super) struct Generate {
     /// Equal seeds give equal rows.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(super) seed: u64,
+    /// Let some labels switch their meaning half-way, to see how a stream copes.
+    #[arg(long)]
+    pub(super) drift: bool,
     /// The file to write; its extension chooses the format.
     #[arg(value_name = "FILE")]
     pub(super) output: PathBuf,
@@ -40,13 +43,18 @@ pub(super) struct Generate {
 impl Generate {
     pub(super) fn run(&self) -> Result<()> {
         let format = FileFormat::of(&self.output)?;
-        let generator = Generator::try_new(GeneratorOptions {
+        let mut generator = Generator::try_new(GeneratorOptions {
             rows: self.rows,
             features: self.features,
             labels: self.labels,
             cardinality: self.cardinality,
             seed: self.seed,
         })?;
+        if self.drift {
+            generator = generator.with_drift();
+            let names = generator.switching_labels().join(", ");
+            eprintln!("from row {} on these labels switch meaning: {names}", self.rows / 2);
+        }
         block_on(
             0,
             output::write_file(&self.output, async |name| {

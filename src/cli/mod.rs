@@ -6,6 +6,7 @@
 mod algorithms;
 mod columns;
 mod demo;
+mod describe;
 mod evaluate;
 mod fit;
 mod generate;
@@ -13,9 +14,11 @@ mod import;
 mod inspect;
 mod merge;
 mod output;
+mod report;
 mod score;
 mod sink;
 mod sql;
+mod stream;
 
 use crate::error::{Error, Result};
 use clap::{Parser, Subcommand};
@@ -42,8 +45,12 @@ enum Command {
     Fit(fit::Fit),
     /// Add predictions to a file.
     Score(score::Score),
+    /// Score, or learn from, a stream of rows that may have no end.
+    Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
+    /// Show the rows, features and labels of a data set.
+    Describe(describe::Describe),
     /// Merge models into one.
     Merge(merge::Merge),
     /// Show what a model has learned.
@@ -85,7 +92,9 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Import(command) => command.run(),
         Command::Fit(command) => command.run(),
         Command::Score(command) => command.run(),
+        Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
+        Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Sql(command) => command.run(),
