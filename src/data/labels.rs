@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// The value is a JSON array of names in declared order. It makes labels known that never occur.
 pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 
-/// The labels that a label column declares in its metadata; empty when it declares none.
+/// The labels that a label column declares, by its 0/1 columns or in its metadata; empty when it
+/// declares none.
 ///
 /// # Errors
 ///

@@ -109,7 +109,7 @@ fn a_run_that_fails_again_and_again_ends_as_one_that_does_not() {
 fn parts_of_a_checkpoint_that_is_lost_are_taken_back() {
     let batches = generated(1000, 100, false);
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut run = |fails_at| {
+    let run = |fails_at| {
         let source = Memory { batches: batches.clone(), next: 0, fails_at };
         let sink = PartSink::try_new(out.path(), "arrow", IpcPart::start).unwrap();
         let mut watcher = Still::default();
