@@ -1,6 +1,6 @@
 //! Which columns of a file are labels, which are features.
 
-use crate::data::{Pattern, plain_type};
+use crate::data::{Pattern, Vocabulary, declared_labels, plain_type};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
 use crate::models::{Model, Spec, Value, holds_features};
@@ -36,15 +36,22 @@ impl Default for ColumnOptions {
     }
 }
 
-/// Options that say how columns are learned from.
+/// Options that say how label columns are read.
 #[derive(Debug, Clone, Default, Args)]
-pub(super) struct LearnOptions {
+pub(super) struct LabelOptions {
     /// What stands between the labels of a text column; `;` when not given.
     #[arg(long, value_name = "TEXT")]
     pub(super) separator: Option<String>,
     /// What an empty label field of a CSV file means.
     #[arg(long, value_enum, default_value_t, value_name = "MEANING")]
     pub(super) empty_labels: EmptyLabels,
+}
+
+/// Options that say how columns are learned from.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct LearnOptions {
+    #[command(flatten)]
+    pub(super) labels: LabelOptions,
     /// A column that holds counts; `*` stands for any characters. The same as the parameter
     /// `counts` of the algorithm.
     #[arg(long, value_name = "PATTERN")]
@@ -85,15 +92,38 @@ impl ColumnOptions {
     /// How the files of a command become tables.
     pub(super) fn files(&self) -> FileOptions {
         // The one label column of a CSV file holds text, even where the first rows look like numbers.
-        let text = self.one_label().map(Pattern::new);
+        let text = self.single().map(Pattern::new);
         FileOptions {
             arff_labels: self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml),
             csv_text: text.into_iter().collect(),
         }
     }
 
+    /// The name of the label column.
+    ///
+    /// # Errors
+    ///
+    /// When a set of 0/1 columns is named.
+    pub(super) fn one_label(&self) -> Result<&str> {
+        self.single().ok_or_else(|| {
+            Error::usage(format!(
+                "--labels {}: name one column of lists here",
+                self.labels.join(" --labels ")
+            ))
+        })
+    }
+
+    /// The labels that the label columns declare, whether they occur or not.
+    pub(super) fn declared(&self, schema: &SchemaRef) -> Result<Vocabulary> {
+        let names = schema.fields().iter().map(|f| f.name());
+        match self.single() {
+            Some(one) => declared_labels(schema.field_with_name(one)?),
+            None => Vocabulary::try_from_names(names.filter(|n| self.is_label(n))),
+        }
+    }
+
     /// The name of the label column, if there is one and not a set of 0/1 columns.
-    fn one_label(&self) -> Option<&str> {
+    fn single(&self) -> Option<&str> {
         match &self.labels[..] {
             [one] if !Pattern::new(one).is_open() => Some(one),
             _ => None,
@@ -113,7 +143,7 @@ impl ColumnOptions {
         &self,
         schema: &SchemaRef,
         input: &str,
-        learn: &LearnOptions,
+        reading: &LabelOptions,
     ) -> Result<String> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
         for pattern in &self.labels {
@@ -129,8 +159,8 @@ impl ColumnOptions {
             let pair = |name: &&str| format!("{}, {}", literal(name), quoted(name));
             format!("named_struct({})", columns.iter().map(pair).collect::<Vec<_>>().join(", "))
         };
-        let Some(one) = self.one_label() else {
-            if learn.separator.is_some() {
+        let Some(one) = self.single() else {
+            if reading.separator.is_some() {
                 return Err(Error::usage(
                     "--separator is for one column of texts: name one column with --labels",
                 ));
@@ -141,13 +171,13 @@ impl ColumnOptions {
         let column = quoted(one);
         let data_type = plain_type(schema.field_with_name(one)?.data_type());
         let flag = *data_type == DataType::Boolean || data_type.is_numeric();
-        if data_type.is_string() || (flag && learn.separator.is_some()) {
+        if data_type.is_string() || (flag && reading.separator.is_some()) {
             // Only in CSV an empty field is NULL; elsewhere NULL is meant.
-            let text = match learn.empty_labels {
+            let text = match reading.empty_labels {
                 EmptyLabels::None if is_csv(input) => format!("coalesce({column}, '')"),
                 _ => column,
             };
-            let separator = literal(learn.separator.as_deref().unwrap_or(";"));
+            let separator = literal(reading.separator.as_deref().unwrap_or(";"));
             return Ok(format!("split_labels({text}, {separator})"));
         }
         Ok(if flag { flags(&[one]) } else { column })

@@ -1,9 +1,8 @@
 //! `labelflow describe`: what a data set is like, in one parallel scan.
 
-use super::columns::{ColumnOptions, LearnOptions, list, literal};
+use super::columns::{ColumnOptions, LabelOptions, list, literal};
 use super::output::{Format, finish, print_table};
 use super::{block_on, output, thread_count};
-use crate::data::declared_labels;
 use crate::error::{Error, Result};
 use crate::evaluate::{DESCRIBE, Description, Frequent};
 use crate::models::Registry;
@@ -25,7 +24,7 @@ pub(super) struct Describe {
     #[command(flatten)]
     pub(super) columns: ColumnOptions,
     #[command(flatten)]
-    pub(super) learn: LearnOptions,
+    pub(super) reading: LabelOptions,
     /// How many of the most frequent labels, pairs and sets are shown.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(super) most: usize,
@@ -89,10 +88,8 @@ impl Describe {
         let table = literal(input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
         let schema = data.schema().inner();
-        let labels = self.columns.label_sets(schema, input, &self.learn)?;
-        let sets =
-            ctx.sql(&format!("SELECT {labels} FROM {table}")).await.map_err(from_datafusion)?;
-        let declared = declared_labels(sets.schema().field(0))?;
+        let labels = self.columns.label_sets(schema, input, &self.reading)?;
+        let declared = self.columns.declared(schema)?;
         if let Some(note) = self.columns.note(schema) {
             eprintln!("note: {note}");
         }

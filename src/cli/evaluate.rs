@@ -136,7 +136,7 @@ impl Evaluate {
             let table = literal(input);
             let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
             let schema = data.schema().inner();
-            let labels = self.columns.label_sets(schema, input, &self.learn)?;
+            let labels = self.columns.label_sets(schema, input, &self.learn.labels)?;
             if let Some(note) = self.columns.note(schema) {
                 eprintln!("note: {note}");
             }

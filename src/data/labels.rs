@@ -24,8 +24,9 @@ pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 ///
 /// Metadata that is no JSON array of distinct names.
 pub fn declared_labels(column: &Field) -> Result<Vocabulary> {
-    if let Some(names) = LabelReader::declared(column.data_type()) {
-        return Vocabulary::try_from_names(names);
+    // A set of 0/1 columns names its labels in its type.
+    if let DataType::Struct(fields) = column.data_type() {
+        return Vocabulary::try_from_names(fields.iter().map(|f| f.name()));
     }
     let Some(json) = column.metadata().get(LABELS_METADATA_KEY) else {
         return Ok(Vocabulary::default());
@@ -60,15 +61,6 @@ impl LabelReader {
             DataType::Struct(fields) => are_flags(fields),
             DataType::Null => true,
             _ => false,
-        }
-    }
-
-    /// The labels that a column of this type declares, whether they occur or not: those of a set of
-    /// 0/1 columns.
-    pub fn declared(data_type: &DataType) -> Option<impl Iterator<Item = &str>> {
-        match data_type {
-            DataType::Struct(fields) => Some(fields.iter().map(|f| f.name().as_str())),
-            _ => None,
         }
     }
 

@@ -28,8 +28,10 @@ pub(super) struct Definition {
 const MODEL: (&str, &str) =
     ("model", "A model: the value of train_labels, or the name of a model file.");
 const SPEC: (&str, &str) = ("spec", "The algorithm and its parameters as a constant text.");
-const LABELS: (&str, &str) =
-    ("labels", "The labels of a row: a list of texts or integers. NULL is unlabelled.");
+const LABELS: (&str, &str) = (
+    "labels",
+    "The labels of a row: a list of texts or integers, or a struct of 0/1 columns. NULL is unlabelled.",
+);
 const FEATURES: (&str, &str) =
     ("features", "Any number of columns, or one struct, map, list of numbers or list of tokens.");
 const WEIGHT: (&str, &str) = ("weight", "How much a row counts: row_weight(number).");
@@ -98,6 +100,16 @@ const DEFINITIONS: &[Definition] = &[
         ),
         2,
     )),
+    define(
+        "split_labels",
+        "split_labels(text, ';')",
+        "Returns the labels in a text as a list; blanks around them and empty ones are dropped.",
+        &[
+            ("text", "Labels with a separator."),
+            ("separator", "What stands between them: a constant text."),
+        ],
+        2,
+    ),
     define(
         "row_weight",
         "row_weight(number)",

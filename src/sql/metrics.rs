@@ -138,8 +138,12 @@ pub(super) fn compared(
     if truth.data_type() == &DataType::Null || other.data_type() == &DataType::Null {
         return Ok(None);
     }
-    // Only in plain lists NULL and unlabelled are the same.
-    let truth = &LabelReader::lists(truth)?;
+    // A set of 0/1 columns is unlabelled where one of them is NULL: in lists that can be seen.
+    let lists = |array: &ArrayRef| match LabelReader::accepts(array.data_type()) {
+        true => LabelReader::lists(array),
+        false => Ok(Arc::clone(array)),
+    };
+    let (truth, other) = (&lists(truth)?, &lists(other)?);
     let both = NullBuffer::union(truth.nulls(), other.nulls());
     let Some(nulls) = both.filter(|n| n.null_count() > 0) else {
         return Ok(Some((Arc::clone(truth), Arc::clone(other), values.get(2).cloned())));
@@ -168,11 +172,7 @@ struct MetricState {
 
 impl MetricState {
     fn observe(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let mut values = values.to_vec();
-        if values[1].data_type() != &DataType::Null {
-            values[1] = LabelReader::lists(&values[1])?;
-        }
-        let Some((truth, predicted, _)) = compared(&values)? else { return Ok(()) };
+        let Some((truth, predicted, _)) = compared(values)? else { return Ok(()) };
         let (mut a, mut b) = (LabelSets::default(), LabelSets::default());
         let labels = &mut self.labels;
         LabelReader::read(&truth, &mut a, |name| Ok(Some(labels.intern(name))))?;

@@ -1,41 +1,49 @@
 //! `split_labels(text, separator)`: texts such as `rock;jazz` as label lists.
 
+use super::call::Call;
 use super::error::to_datafusion;
 use crate::data::split_labels;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
-
-const NAME: &str = "split_labels";
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct SplitLabels {
-    signature: Signature,
+    call: Call,
 }
 
 impl SplitLabels {
     pub(super) fn new() -> Self {
-        SplitLabels { signature: Signature::any(2, Volatility::Immutable) }
+        SplitLabels { call: Call::new("split_labels", Volatility::Immutable) }
     }
 }
 
 impl ScalarUDFImpl for SplitLabels {
     fn name(&self) -> &str {
-        NAME
+        self.call.name
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        &self.call.signature
     }
 
-    fn return_type(&self, _types: &[DataType]) -> DataFusionResult<DataType> {
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        self.call.check_count(types.len()).map_err(to_datafusion)?;
         Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))))
     }
 
@@ -45,16 +53,17 @@ impl ScalarUDFImpl for SplitLabels {
                 ColumnarValue::Scalar(scalar) => scalar.try_as_str().flatten(),
                 ColumnarValue::Array(_) => None,
             };
-            let separator = separator.ok_or_else(|| {
-                Error::usage("the separator is a constant text; write split_labels(text, ';')")
-            })?;
-            Ok(Arc::new(split_labels(texts, separator)?))
+            let separator =
+                separator.ok_or_else(|| self.call.misuse("the separator is a constant text"))?;
+            let lists = split_labels(texts, separator).map_err(|e| e.context(self.call.name))?;
+            Ok(Arc::new(lists))
         };
-        let named = |e: Error| to_datafusion(e.context(NAME));
         match &args.args[0] {
-            ColumnarValue::Array(texts) => Ok(ColumnarValue::Array(split(texts).map_err(named)?)),
+            ColumnarValue::Array(texts) => {
+                Ok(ColumnarValue::Array(split(texts).map_err(to_datafusion)?))
+            }
             ColumnarValue::Scalar(text) => {
-                let lists = split(&text.to_array()?).map_err(named)?;
+                let lists = split(&text.to_array()?).map_err(to_datafusion)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&lists, 0)?))
             }
         }

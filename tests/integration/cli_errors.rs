@@ -4,6 +4,7 @@ use crate::program::{Workplace, split};
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::ipc::reader::FileReader;
 use arrow::ipc::writer::FileWriter;
+use labelflow::models::Registry;
 use std::io::Cursor;
 use std::process::Command;
 use std::sync::Arc;
@@ -176,7 +177,7 @@ const FAILURES: &[(&str, &str)] = &[
     // Algorithms.
     (
         "fit t.parquet --algorithm nabx -o out/x",
-        "there is no algorithm `nabx`, did you mean `naibx`?; there are: naibx",
+        "there is no algorithm `nabx`, did you mean `naibx`?; there are: {algorithms}",
     ),
     (
         "fit t.parquet --algorithm naibx(smoothing=0) -o out/x",
@@ -192,7 +193,7 @@ const FAILURES: &[(&str, &str)] = &[
     ),
     (
         "evaluate t.parquet --algorithm nabx",
-        "there is no algorithm `nabx`, did you mean `naibx`?; there are: naibx",
+        "there is no algorithm `nabx`, did you mean `naibx`?; there are: {algorithms}",
     ),
     // Models.
     (
@@ -292,7 +293,9 @@ fn failures_are_one_sentence_and_leave_nothing() {
     let place = workplace();
     let before = place.files(".");
     let mut wrong = Vec::new();
+    let algorithms: Vec<&str> = Registry::default().algorithms().iter().map(|a| a.name).collect();
     for (command, message) in FAILURES {
+        let message = message.replace("{algorithms}", &algorithms.join(", "));
         let (code, text) = place.failure(&split(command));
         if (code, text.as_str()) != (2, format!("error: {message}").as_str()) {
             wrong.push(format!(

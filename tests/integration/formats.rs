@@ -61,6 +61,20 @@ fn columns_of_every_format_give_one_model() {
          FROM 't.parquet' ORDER BY id) TO 'struct.parquet'",
     );
     assert_eq!(model(&place, &["struct.parquet"]), expected, "a struct");
+    // However the rows are cut into files and batches.
+    for dir in ["arff.d", "parquet.d"] {
+        std::fs::create_dir(place.path(dir)).unwrap();
+    }
+    write_arff(&place, "arff.d/a.arff", &rows[..120]);
+    write_arff(&place, "arff.d/b.arff", &rows[120..]);
+    for (part, range) in [("a", "id < 7"), ("b", "id BETWEEN 7 AND 200"), ("c", "id > 200")] {
+        place.rows(&format!(
+            "COPY (SELECT * FROM 't.parquet' WHERE {range} ORDER BY id) TO 'parquet.d/{part}.parquet'"
+        ));
+    }
+    for input in ["arff.d", "arff.d/*.arff", "parquet.d"] {
+        assert_eq!(model(&place, &[input]), expected, "{input}");
+    }
 }
 
 #[test]

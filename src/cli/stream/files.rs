@@ -1,7 +1,7 @@
 //! Files and directories as a source.
 
 use crate::error::{Error, Result};
-use crate::sql::{SessionOptions, from_datafusion, session};
+use crate::sql::{FileOptions, FileTables, SessionOptions, from_datafusion, session};
 use crate::stream::{IpcSource, Source, Sourced};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
@@ -17,9 +17,6 @@ use tokio::runtime::Runtime;
 
 /// How often a directory is looked at.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// What files of a directory are read.
-const EXTENSIONS: [&str; 6] = ["parquet", "csv", "json", "arrow", "arrows", "arff"];
 
 /// Files one after the other; the position is the file and the rows of it that are done.
 pub(super) struct Files {
@@ -48,7 +45,12 @@ enum Reader {
 }
 
 impl Files {
-    pub(super) fn try_new(inputs: &[String], watch: bool, stop: Arc<AtomicBool>) -> Result<Self> {
+    pub(super) fn try_new(
+        inputs: &[String],
+        files: FileOptions,
+        watch: bool,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.iter().map(PathBuf::from).collect();
         for path in &inputs {
             if !path.exists() {
@@ -66,7 +68,7 @@ impl Files {
             .build()
             .map_err(|e| Error::io("the reader cannot start", e))?;
         // One partition keeps rows in their order.
-        let ctx = session(&SessionOptions { partitions: 1, ..Default::default() })?;
+        let ctx = session(&SessionOptions { partitions: 1, files, ..Default::default() })?;
         let (input, last, open) = (0, None, None);
         Ok(Files { inputs, watch, stop, runtime, ctx, input, last, open, skip: 0 })
     }
@@ -127,7 +129,7 @@ fn after(dir: &Path, last: Option<&Path>) -> Result<Option<PathBuf>> {
     for entry in std::fs::read_dir(dir).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let known = path.extension().and_then(|e| e.to_str());
-        let known = known.is_some_and(|e| EXTENSIONS.contains(&e));
+        let known = known.is_some_and(FileTables::reads);
         let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(['.', '_']));
         let later = last.is_none_or(|last| path.file_name() > last.file_name());
         if known && !hidden && later && path.is_file() && next.as_ref().is_none_or(|n| path < *n) {

@@ -186,7 +186,12 @@ impl Stream {
         if self.inputs.is_empty() || self.inputs == ["-"] {
             return Ok(Box::new(IpcSource::new(std::io::stdin())));
         }
-        Ok(Box::new(Files::try_new(&self.inputs, self.watch, Arc::clone(stop))?))
+        Ok(Box::new(Files::try_new(
+            &self.inputs,
+            self.columns.files(),
+            self.watch,
+            Arc::clone(stop),
+        )?))
     }
 
     fn stage(&self, registry: &Registry, _source: &mut Box<dyn Source>) -> Result<Stage> {
@@ -223,12 +228,9 @@ impl Stream {
         if self.columns.features.is_empty() {
             exclude.push(super::columns::ID.to_string());
         }
-        let [labels] = &self.columns.labels[..] else {
-            return Err(Error::usage("a stream has one column of labels: name one with --labels"));
-        };
         Ok(StageOptions {
             mode,
-            labels: labels.clone(),
+            labels: self.columns.one_label()?.to_string(),
             features: self.columns.features.clone(),
             exclude,
             time: self.time.clone(),

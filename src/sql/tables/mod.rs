@@ -83,6 +83,12 @@ impl UrlTableFactory for FileTables {
 }
 
 impl FileTables {
+    /// Whether files of this extension are tables.
+    pub fn reads(extension: &str) -> bool {
+        FileReader::reads(extension)
+            || FORMATS.iter().any(|(format, _)| extension.eq_ignore_ascii_case(format))
+    }
+
     fn session(&self) -> Result<SessionState> {
         let session = self.listing.session_store().get_session().upgrade();
         session
@@ -98,10 +104,8 @@ impl FileTables {
         let named = |e| to_datafusion(from_datafusion(e).context(format!("`{name}`")));
         let state = self.session().map_err(to_datafusion)?;
         let files = list(&state, &url).await.map_err(named)?;
-        let known = |e: &&str| {
-            FileReader::reads(e) || FORMATS.iter().any(|(format, _)| e.eq_ignore_ascii_case(format))
-        };
-        let Some(first) = files.iter().filter_map(|f| extension(f)).find(known) else {
+        let mut extensions = files.iter().filter_map(|f| extension(f));
+        let Some(first) = extensions.find(|e| FileTables::reads(e)) else {
             let error = match files.is_empty() {
                 true => Error::not_found("there is no file of this name: check the path"),
                 false => unreadable(),

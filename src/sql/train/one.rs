@@ -11,17 +11,50 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::Accumulator;
 use std::collections::VecDeque;
 
+/// Rows that are learned together. Moments are summed block by block, so with blocks of one length
+/// the last digits do not depend on the batches in which a file happens to be read.
+const BLOCK: usize = 8192;
+
 /// One model over all rows.
 #[derive(Debug)]
 pub(super) struct OneModel {
     plan: Plan,
     trainer: Trainer,
+    /// The rows of the block that is not full yet.
+    open: Vec<Batch>,
+    open_rows: usize,
 }
 
 impl OneModel {
     pub(super) fn try_new(plan: Plan) -> Result<Self> {
         let trainer = plan.trainer()?;
-        Ok(OneModel { plan, trainer })
+        Ok(OneModel { plan, trainer, open: Vec::new(), open_rows: 0 })
+    }
+
+    fn update(&mut self, mut rows: Batch) -> Result<()> {
+        while self.open_rows + rows.len() >= BLOCK {
+            let missing = BLOCK - self.open_rows;
+            self.open.push(rows.slice(0, missing)?);
+            rows = rows.slice(missing, rows.len() - missing)?;
+            self.close()?;
+        }
+        if rows.len() > 0 {
+            self.open_rows += rows.len();
+            self.open.push(rows);
+        }
+        Ok(())
+    }
+
+    /// Learns the rows of the open block.
+    fn close(&mut self) -> Result<()> {
+        let rows = Batch::concat(&std::mem::take(&mut self.open))?;
+        self.open_rows = 0;
+        rows.map_or(Ok(()), |rows| observe(&mut self.trainer, &rows))
+    }
+
+    fn model(&mut self, ending: Ending) -> Result<ScalarValue> {
+        self.close()?;
+        model_value(&self.trainer, ending)
     }
 
     fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -53,7 +86,7 @@ fn model_value(trainer: &Trainer, ending: Ending) -> Result<ScalarValue> {
 
 impl Accumulator for OneModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        observe(&mut self.trainer, &Batch::of_arguments(values)).map_err(outward)
+        self.update(Batch::of_arguments(values)).map_err(outward)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
@@ -61,16 +94,17 @@ impl Accumulator for OneModel {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let model = model_value(&self.trainer, Trainer::state).map_err(outward)?;
+        let model = self.model(Trainer::state).map_err(outward)?;
         Ok(vec![model, ScalarValue::try_new_null(&rows_type(&self.plan.row))?])
     }
 
     fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {
-        model_value(&self.trainer, Trainer::finish).map_err(outward)
+        self.model(Trainer::finish).map_err(outward)
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.trainer.heap_size()
+        let open: usize = self.open.iter().map(Batch::bytes).sum();
+        size_of_val(self) + self.trainer.heap_size() + open
     }
 }
 
