@@ -2,7 +2,7 @@
 
 use crate::{line, read_set};
 use labelflow::Result;
-use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol};
+use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::models::Registry;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ struct Table {
     metrics: &'static [&'static str],
     /// The name of a method in the paper, and the spec that stands for it.
     methods: &'static [(&'static str, &'static str)],
+    stratify: Stratify,
     sets: &'static [Set],
 }
 
@@ -37,6 +38,7 @@ const TABLES: &[Table] = &[
         title: "PACC-LDF, Table 4",
         metrics: &["exact_match", "jaccard", "macro_f1", "micro_f1"],
         methods: &[("BR", "br"), ("CC", "cc")],
+        stratify: Stratify::None,
         sets: &[
             set("emotions", 5, &[("BR", &[0.239, 0.511, 0.636, 0.650]), ("CC", &[0.260, 0.516, 0.623, 0.633])]),
             set("scene", 5, &[("BR", &[0.466, 0.567, 0.652, 0.645]), ("CC", &[0.546, 0.608, 0.639, 0.631])]),
@@ -61,6 +63,7 @@ const TABLES: &[Table] = &[
             ("CC-NBC", "cc(base=naive_bayes)"),
             ("ECC-NBC", "ecc(base=naive_bayes, vote=set)"),
         ],
+        stratify: Stratify::None,
         sets: &[
             set("yeast", 10, &[("CC-SVM", &[4.245, 0.785, 0.201, 0.529, 0.652, 0.660]), ("ECC-SVM", &[3.949, 0.799, 0.203, 0.536, 0.680, 0.633]), ("CC-NBC", &[6.165, 0.706, 0.096, 0.476, 0.545, 0.744]), ("ECC-NBC", &[5.122, 0.701, 0.105, 0.428, 0.505, 0.610])]),
             set("scene", 10, &[("CC-SVM", &[1.091, 0.892, 0.634, 0.688, 0.711, 0.720]), ("ECC-SVM", &[1.013, 0.906, 0.642, 0.694, 0.752, 0.710]), ("CC-NBC", &[2.174, 0.762, 0.172, 0.454, 0.461, 0.854]), ("ECC-NBC", &[2.160, 0.765, 0.178, 0.460, 0.422, 0.848])]),
@@ -77,6 +80,7 @@ const TABLES: &[Table] = &[
         title: "mNB and mFAN, Tables 3 and 4",
         metrics: &["exact_match", "hamming_score"],
         methods: &[("BR-NB", "br(base=naive_bayes)"), ("ECC-NB", "ecc(base=naive_bayes, chains=20, vote=set)")],
+        stratify: Stratify::Rarest,
         sets: &[
             set("cal500", 5, &[("BR-NB", &[0.00, 0.63]), ("ECC-NB", &[0.00, 0.59])]),
             set("emotions", 5, &[("BR-NB", &[0.25, 0.75]), ("ECC-NB", &[0.25, 0.76])]),
@@ -103,10 +107,12 @@ pub fn tables(data: &Path, only: &[String]) -> Result<()> {
             let dataset = Dataset::try_new(set.file, &batches, "labels")?;
             let protocol = match set.folds {
                 1 => Protocol::HoldOut { train: 0.66, repeats: 1 },
-                folds => Protocol::Folds(folds),
+                folds => Protocol::folds(folds),
             };
             let (clock, watch) = (&|| 0.0, &|| ());
-            let experiment = Experiment { registry: &registry, protocol, seed: 1, clock, watch };
+            let stratify = table.stratify;
+            let experiment =
+                Experiment { registry: &registry, protocol, stratify, seed: 1, clock, watch };
             for (name, spec) in table.methods {
                 let published = set.published.iter().find(|row| row.0 == *name);
                 let Some((_, figures)) = published else { continue };

@@ -116,7 +116,9 @@ impl Demo {
         Evaluate {
             inputs: vec![text("new.parquet")],
             algorithm: vec!["naibx".into(), "naibx(size=given)".into()],
-            folds: 5,
+            folds: "5".into(),
+            stratify: "none".into(),
+            report: false,
             split: None,
             test: None,
             seed: 1,

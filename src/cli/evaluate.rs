@@ -1,16 +1,14 @@
 //! `labelflow evaluate`: algorithms side by side.
 
 use super::columns::{ColumnOptions, list, literal, quoted};
-use super::output::{Format, csv_field, finish, print_table};
-use super::{block_on, output};
+use super::output::Format;
+use super::{block_on, output, report};
 use crate::error::{Error, Result};
-use crate::evaluate::{Dataset, Experiment, Outcome, Protocol};
+use crate::evaluate::{Dataset, Experiment, Protocol};
 use crate::formats::LabelSource;
 use crate::models::Registry;
 use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
 use clap::Args;
-use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -24,15 +22,24 @@ pub(super) struct Evaluate {
     /// value and as their mean.
     #[arg(long, value_name = "SPEC", default_value = "naibx")]
     pub(super) algorithm: Vec<String>,
-    /// Cross-validation with this many folds.
-    #[arg(long, default_value_t = 10, value_name = "K")]
-    pub(super) folds: usize,
+    /// Cross-validation with this many folds: 10, or 10x5 to do it five times.
+    #[arg(long, default_value = "10", value_name = "K")]
+    pub(super) folds: String,
     /// A hold-out instead: the share that trains, 0.66 or 0.66x10 to repeat it.
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["folds", "test"])]
     pub(super) split: Option<String>,
     /// Test on this file instead; the data trains.
     #[arg(long, value_name = "DATA", conflicts_with = "folds")]
     pub(super) test: Option<String>,
+    /// How rows are dealt out to folds and hold-outs: none is by chance, iterative gives each part
+    /// its share of every label, rarest its share of the rows of each rarest label.
+    #[arg(
+        long,
+        default_value = "none",
+        value_name = "none|iterative|rarest",
+        conflicts_with = "test"
+    )]
+    pub(super) stratify: String,
     /// The seed of the shuffle.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(super) seed: u64,
@@ -41,6 +48,10 @@ pub(super) struct Evaluate {
     /// Mulan's list of labels of an ARFF file.
     #[arg(long, value_name = "XML")]
     pub(super) labels_xml: Option<PathBuf>,
+    /// Print, instead of metrics, what became of each label: support, outcomes, precision, recall
+    /// and F1 over all rounds.
+    #[arg(long)]
+    pub(super) report: bool,
     /// How results are printed.
     #[arg(long, value_enum, default_value = "table")]
     pub(super) format: Format,
@@ -48,10 +59,8 @@ pub(super) struct Evaluate {
 
 impl Evaluate {
     pub(super) fn run(&self) -> Result<()> {
-        let protocol = match &self.split {
-            Some(split) => split.parse()?,
-            None => Protocol::Folds(self.folds),
-        };
+        let protocol = self.protocol()?;
+        let stratify = self.stratify.parse()?;
         let registry = Registry::default();
         let start = Instant::now();
         let clock = || start.elapsed().as_secs_f64();
@@ -63,6 +72,7 @@ impl Evaluate {
             let experiment = Experiment {
                 registry: &registry,
                 protocol,
+                stratify,
                 seed: self.seed,
                 clock: &clock,
                 watch: &watch,
@@ -72,12 +82,46 @@ impl Evaluate {
                 None => experiment.run(&data, &self.algorithm)?,
             };
             bar.finish_and_clear();
-            match self.format {
-                Format::Table => self.print_lines(&data, protocol, &outcomes)?,
-                format => self.print_records(&data, &outcomes, format)?,
+            for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
+                for note in &outcome.notes {
+                    eprintln!("note: {}: {note}", outcome.spec);
+                }
+            }
+            let labels = match &test {
+                Some(test) => format!("{} labels, test {}", data.universe().len(), test.name()),
+                None => format!("{} labels, {protocol}", data.universe().len()),
+            };
+            let title =
+                format!("{}: {} rows, {labels}, seed {}", data.name(), data.len(), self.seed);
+            match (self.report, self.format) {
+                (false, Format::Table) => report::print_metrics(&title, &outcomes)?,
+                (false, format) => {
+                    report::print_records(data.name(), self.seed, &outcomes, format)?
+                }
+                (true, Format::Table) => report::print_labels(&title, &outcomes)?,
+                (true, format) => report::print_label_records(data.name(), &outcomes, format)?,
             }
         }
         Ok(())
+    }
+
+    fn protocol(&self) -> Result<Protocol> {
+        if let Some(split) = &self.split {
+            return match split.parse() {
+                Ok(hold_out @ Protocol::HoldOut { .. }) => Ok(hold_out),
+                _ => Err(Error::usage(format!(
+                    "`{split}` is no split: write the share that trains, such as 0.66, or 0.66x10 \
+                     to repeat it"
+                ))),
+            };
+        }
+        match self.folds.parse() {
+            Ok(folds @ Protocol::Folds { .. }) => Ok(folds),
+            _ => Err(Error::usage(format!(
+                "--folds is `{}`: write how many, from 2 on, such as 10, or 10x5 to do it five times",
+                self.folds
+            ))),
+        }
     }
 
     fn read(&self, input: &str) -> Result<Dataset> {
@@ -109,77 +153,5 @@ impl Evaluate {
         })?;
         let name = Path::new(input).file_stem().map_or(input.into(), |n| n.to_string_lossy());
         Dataset::try_new(&name, &batches, &self.columns.labels)
-    }
-
-    fn print_records(&self, data: &Dataset, outcomes: &[Outcome], format: Format) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        if format == Format::Csv {
-            finish(writeln!(out, "dataset,algorithm,metric,mean,std,folds,seed"))?;
-        }
-        for outcome in outcomes {
-            for (metric, value) in &outcome.metrics {
-                let record = Record {
-                    dataset: data.name(),
-                    algorithm: &outcome.spec,
-                    metric,
-                    mean: value.mean,
-                    std: value.std,
-                    folds: value.rounds,
-                    seed: self.seed,
-                };
-                let written = writeln!(out, "{}", record.line(format)?);
-                if written.is_err() {
-                    return finish(written);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn print_lines(&self, data: &Dataset, protocol: Protocol, outcomes: &[Outcome]) -> Result<()> {
-        let protocol = self.test.as_ref().map_or(protocol.to_string(), |t| format!("test {t}"));
-        println!(
-            "{}: {} rows, {} labels, {protocol}, seed {}",
-            data.name(),
-            data.len(),
-            data.universe().len(),
-            self.seed
-        );
-        let Some(first) = outcomes.first() else { return Ok(()) };
-        let mut head = vec!["metric".to_string()];
-        head.extend(outcomes.iter().map(|o| o.spec.clone()));
-        let mut lines = vec![head];
-        for (i, (metric, _)) in first.metrics.iter().enumerate() {
-            let mut line = vec![(*metric).to_string()];
-            line.extend(outcomes.iter().map(|o| {
-                let value = o.metrics[i].1;
-                format!("{:.4} ± {:.4}", value.mean, value.std)
-            }));
-            lines.push(line);
-        }
-        print_table(&lines)
-    }
-}
-
-/// One number of a report.
-#[derive(Debug, Serialize)]
-struct Record<'a> {
-    dataset: &'a str,
-    algorithm: &'a str,
-    metric: &'a str,
-    mean: f64,
-    std: f64,
-    folds: usize,
-    seed: u64,
-}
-
-impl Record<'_> {
-    fn line(&self, format: Format) -> Result<String> {
-        if format == Format::Csv {
-            let Record { dataset, algorithm, metric, mean, std, folds, seed } = self;
-            let (dataset, algorithm) = (csv_field(dataset), csv_field(algorithm));
-            return Ok(format!("{dataset},{algorithm},{metric},{mean},{std},{folds},{seed}"));
-        }
-        serde_json::to_string(self).map_err(|e| Error::internal(format!("a report line: {e}")))
     }
 }

@@ -39,6 +39,9 @@ impl Fit {
         let bytes = block_on(self.threads, self.learn())?;
         write_atomically(&self.output, &bytes)?;
         let model = from_bytes(&bytes, &Registry::default())?;
+        for note in model.notes() {
+            eprintln!("note: {note}");
+        }
         eprintln!(
             "learned {} labels from {} rows and {} features in {}: {}",
             model.space().labels.len(),

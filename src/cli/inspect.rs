@@ -33,7 +33,7 @@ impl Inspect {
             vec!["digest".into(), digest_of(&bytes)?.to_string()],
         ])?;
         let insight = model.insight(self.most);
-        for note in model.notes()? {
+        for note in model.notes() {
             println!("note: {note}");
         }
         let mut order: Vec<usize> = (0..space.labels.len()).collect();

@@ -6,6 +6,7 @@
 mod algorithms;
 mod columns;
 mod demo;
+mod describe;
 mod evaluate;
 mod fit;
 mod generate;
@@ -13,6 +14,7 @@ mod import;
 mod inspect;
 mod merge;
 mod output;
+mod report;
 mod score;
 mod sql;
 mod stream;
@@ -46,6 +48,8 @@ enum Command {
     Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
+    /// Show the rows, features and labels of a data set.
+    Describe(describe::Describe),
     /// Merge models into one.
     Merge(merge::Merge),
     /// Show what a model has learned.
@@ -89,6 +93,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Score(command) => command.run(),
         Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
+        Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Inspect(command) => command.run(),
         Command::Sql(command) => command.run(),

@@ -58,14 +58,19 @@ pub(super) fn flipped_bits_are_corrupt(subject: &Subject) -> Result<(), String> 
     for table in subject.tables() {
         let stored = bytes(&subject.learn(&table.slice(0, FEW))?)?;
         let mut damaged = stored.clone();
-        // Every place of the footer, where the digest stands, and a sample of the others.
-        let footer = stored.len().saturating_sub(FOOTER);
-        for i in (0..footer).step_by(13).chain(footer..stored.len()) {
-            let bit = 1 << (i % 8);
-            damaged[i] ^= bit;
-            refused(subject.open(&damaged), ErrorKind::Corrupt, &format!("bit {bit} of byte {i}"))
+        for i in 0..stored.len() {
+            // Every bit of the footer, where the digest stands, and one of every other byte.
+            let all = if i + FOOTER >= stored.len() { 0..8 } else { i % 8..i % 8 + 1 };
+            for bit in all.map(|bit| 1 << bit) {
+                damaged[i] ^= bit;
+                refused(
+                    subject.open(&damaged),
+                    ErrorKind::Corrupt,
+                    &format!("bit {bit} of byte {i}"),
+                )
                 .map_err(|e| table.say(e))?;
-            damaged[i] ^= bit;
+                damaged[i] ^= bit;
+            }
         }
     }
     Ok(())

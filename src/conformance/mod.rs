@@ -43,11 +43,15 @@ mod artefacts;
 mod edges;
 mod models;
 mod rows;
+mod states;
 mod statistics;
 mod subject;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use answers::{Answers, TOLERANCE};
+pub use states::same_states;
 pub use subject::Subject;
 pub use table::Table;
 
@@ -93,6 +97,8 @@ pub const CHECKS: &[Check] = &[
     always("merge_is_commutative", statistics::merge_is_commutative),
     always("merge_is_associative", statistics::merge_is_associative),
     always("any_cut_equals_one_pass", statistics::any_cut_equals_one_pass),
+    always("any_merge_tree_equals_one_pass", statistics::any_merge_tree_equals_one_pass),
+    always("a_cut_gives_the_same_state", statistics::a_cut_gives_the_same_state),
     Check {
         name: "a_reopened_model_goes_on_learning",
         run: statistics::a_reopened_model_goes_on_learning,
@@ -154,6 +160,7 @@ pub const CHECKS: &[Check] = &[
     always("repeated_labels_count_once", rows::repeated_labels_count_once),
     always("unlabelled_rows_are_not_learned", rows::unlabelled_rows_are_not_learned),
     always("scores_are_ranked_probabilities", models::scores_are_ranked_probabilities),
+    always("log_odds_are_finite", models::log_odds_are_finite),
     always("top_agrees_with_scores", models::top_agrees_with_scores),
     always("predictions_are_in_the_vocabulary", models::predictions_are_in_the_vocabulary),
     always("beats_the_label_prior", models::beats_the_label_prior),

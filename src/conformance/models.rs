@@ -26,6 +26,26 @@ pub(super) fn scores_are_ranked_probabilities(subject: &Subject) -> Result<(), S
     Ok(())
 }
 
+pub(super) fn log_odds_are_finite(subject: &Subject) -> Result<(), String> {
+    for table in subject.tables() {
+        for rows in [1, 3, table.len()] {
+            let model = subject.learn(&table.slice(0, rows))?;
+            let input = model.read(&table.features).map_err(text)?;
+            let mut scores = Vec::new();
+            model.scorer().and_then(|s| s.score(&input, &mut scores)).map_err(text)?;
+            let expected = table.len() * model.space().labels.len();
+            ensure(scores.len() == expected, || {
+                table.say(format!("{} scores, expected {expected}", scores.len()))
+            })?;
+            let odd = scores.iter().find(|score| !score.is_finite());
+            ensure(odd.is_none(), || {
+                table.say(format!("{rows} rows seen: a log-odds is {odd:?}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn top_agrees_with_scores(subject: &Subject) -> Result<(), String> {
     for table in subject.tables() {
         let (model, answers) = subject.learn_and_answer(table)?;

@@ -1,6 +1,7 @@
 //! Learning is aggregation: merging, cutting, forgetting, decaying.
 
 use super::answers::same_models;
+use super::states::same_states;
 use super::subject::{bytes, ensure, refused, text, trainer_bytes};
 use super::{Answers, Subject, TOLERANCE, Table};
 use crate::data::Used;
@@ -72,6 +73,61 @@ pub(super) fn any_cut_equals_one_pass(subject: &Subject) -> Result<(), String> {
             let merged = merged.finish().map_err(text)?;
             same_models(&whole, &merged, &table.features, TOLERANCE)
                 .map_err(|e| say("merged", e))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn any_merge_tree_equals_one_pass(subject: &Subject) -> Result<(), String> {
+    for table in subject.tables() {
+        let whole = subject.state(table)?;
+        // Parts of different sizes, so that no tree is balanced by rows.
+        let parts = parts(table, &[3, 20, 21, 60, 100, 110, 150]);
+        let models = parts.iter().map(|p| subject.state(p)).collect::<Result<Vec<_>, _>>()?;
+        let say = |tree: &str, e: String| table.say(format!("{tree}: {e}"));
+        let mut level = models;
+        while level.len() > 1 {
+            let merged = |pair: &[Model]| {
+                subject.merged(&pair.iter().collect::<Vec<_>>())?.state().map_err(text)
+            };
+            level = level.chunks(2).map(merged).collect::<Result<Vec<_>, _>>()?;
+        }
+        for balanced in &level {
+            same_states(&whole, balanced).map_err(|e| say("a balanced tree", e))?;
+            same_models(&whole, balanced, &table.features, TOLERANCE)
+                .map_err(|e| say("a balanced tree", e))?;
+        }
+        // From the right, and the later part first.
+        let mut right: Option<Model> = None;
+        for part in parts.iter().rev() {
+            let part = subject.state(part)?;
+            right = Some(match &right {
+                None => part,
+                Some(rest) => subject.merged(&[rest, &part])?.state().map_err(text)?,
+            });
+        }
+        if let Some(right) = &right {
+            same_states(&whole, right).map_err(|e| say("from the right", e))?;
+            same_models(&whole, right, &table.features, TOLERANCE)
+                .map_err(|e| say("from the right", e))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn a_cut_gives_the_same_state(subject: &Subject) -> Result<(), String> {
+    for table in subject.tables() {
+        let whole = subject.state(table)?;
+        for cut in [vec![1], vec![37, 38], vec![2, 3, 80, 159]] {
+            let parts = parts(table, &cut);
+            let models = parts.iter().map(|p| subject.state(p)).collect::<Result<Vec<_>, _>>()?;
+            let merged = subject.merged(&models.iter().collect::<Vec<_>>())?;
+            let merged = merged.state().map_err(text)?;
+            same_states(&whole, &merged)
+                .map_err(|e| table.say(format!("cut at {cut:?}, merged: {e}")))?;
+            let in_turn = subject.observed(&parts.iter().collect::<Vec<_>>())?;
+            same_states(&whole, &in_turn.state().map_err(text)?)
+                .map_err(|e| table.say(format!("cut at {cut:?}, one after the other: {e}")))?;
         }
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Label columns: from Arrow arrays to label sets.
 
-use super::LabelSets;
 use super::label_columns::{are_flags, flag_lists};
 use super::plain::{plain, plain_type};
+use super::{LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use arrow::array::{
     Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait, StringArray, StringViewArray,
@@ -16,6 +16,21 @@ use std::sync::Arc;
 ///
 /// The value is a JSON array of names in declared order. It makes labels known that never occur.
 pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
+
+/// The labels that a label column declares in its metadata; empty when it declares none.
+///
+/// # Errors
+///
+/// Metadata that is no JSON array of distinct names.
+pub fn declared_labels(column: &Field) -> Result<Vocabulary> {
+    let Some(json) = column.metadata().get(LABELS_METADATA_KEY) else {
+        return Ok(Vocabulary::default());
+    };
+    let names: Vec<String> = serde_json::from_str(json).map_err(|e| {
+        Error::data(format!("the declared labels of column `{}`: {e}", column.name()))
+    })?;
+    Vocabulary::try_from_names(names)
+}
 
 /// Reads label columns; names are turned into ids by the caller's closure.
 ///
@@ -168,7 +183,6 @@ fn read_rows<'a, O: OffsetSizeTrait>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Vocabulary;
     use arrow::array::{ListArray, ListBuilder, StringBuilder};
 
     type Named = Vec<Vec<String>>;

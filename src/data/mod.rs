@@ -23,7 +23,7 @@ pub use discretise::Discretiser;
 pub use features::{Feature, FeatureKind, FeatureOptions, FeatureSpace};
 pub use label_columns::split_labels;
 pub use label_sets::LabelSets;
-pub use labels::{LABELS_METADATA_KEY, LabelReader};
+pub use labels::{LABELS_METADATA_KEY, LabelReader, declared_labels};
 pub use pattern::Pattern;
 pub(crate) use plain::plain_type;
 pub use rows::{Csr, MISSING_CATEGORY, Rows};

@@ -1,6 +1,6 @@
 //! Labelled rows in memory.
 
-use crate::data::{LABELS_METADATA_KEY, LabelReader, LabelSets, Vocabulary};
+use crate::data::{LabelReader, LabelSets, Vocabulary, declared_labels};
 use crate::error::{Error, Result};
 use crate::models::split_columns;
 use arrow::array::{ArrayRef, UInt32Array};
@@ -33,7 +33,7 @@ impl Dataset {
         };
         let batch = concat_batches(&first.schema(), batches)?;
         let (label_column, features) = split_columns(&batch, labels)?;
-        let mut universe = declared_labels(&batch, labels)?;
+        let mut universe = declared_labels(batch.schema().field_with_name(labels)?)?;
         let mut truth = LabelSets::default();
         let labelled =
             LabelReader::read(&label_column, &mut truth, |n| Ok(Some(universe.intern(n))))?;
@@ -80,13 +80,4 @@ impl Dataset {
         let rows = UInt32Array::from(rows.to_vec());
         Ok((take(&self.labels, &rows, None)?, take(&self.features, &rows, None)?))
     }
-}
-
-fn declared_labels(batch: &RecordBatch, labels: &str) -> Result<Vocabulary> {
-    let schema = batch.schema();
-    let declared = schema.field_with_name(labels)?.metadata().get(LABELS_METADATA_KEY);
-    let Some(json) = declared else { return Ok(Vocabulary::default()) };
-    let names: Vec<String> = serde_json::from_str(json)
-        .map_err(|e| Error::data(format!("the declared labels of column `{labels}`: {e}")))?;
-    Vocabulary::try_from_names(names)
 }

@@ -1,9 +1,9 @@
 //! Algorithms times rounds.
 
-use super::{Dataset, Protocol, Split};
-use crate::data::{LabelSets, Vocabulary};
+use super::{Dataset, Protocol, Split, Stratify};
+use crate::data::{LabelSets, Rows, Vocabulary};
 use crate::error::Result;
-use crate::metrics::{Metric, SetMetrics};
+use crate::metrics::{LabelOutcome, Metric, RankMetrics, SetMetrics};
 use crate::models::{Algorithm, CheckedSpec, Model, Registry, Spec, Trainer};
 use rayon::prelude::*;
 
@@ -13,6 +13,8 @@ pub struct Experiment<'a> {
     pub registry: &'a Registry,
     /// How rows are divided.
     pub protocol: Protocol,
+    /// Whether the parts are given equal shares of every label.
+    pub stratify: Stratify,
     /// The seed of the shuffle.
     pub seed: u64,
     /// Seconds since some moment; the library itself reads no clock.
@@ -28,6 +30,11 @@ pub struct Outcome {
     pub spec: String,
     /// Metrics by name, then `fit_seconds` and `predict_seconds`.
     pub metrics: Vec<(&'static str, Summary)>,
+    /// The outcomes of every label there is, all rounds together, in name order.
+    pub labels: Vec<(String, LabelOutcome)>,
+    /// What a user should know about the models, one sentence each; of a range, about its last
+    /// value.
+    pub notes: Vec<String>,
 }
 
 /// A number over rounds.
@@ -54,8 +61,17 @@ impl Summary {
 /// An algorithm and its checked spec.
 type Resolved = (Algorithm, CheckedSpec);
 
-/// The numbers of one round, in the order of the names.
-type Round = Vec<(&'static str, f64)>;
+/// What one round gave.
+#[derive(Debug)]
+struct Round {
+    /// The numbers, in the order of the names.
+    values: Vec<(&'static str, f64)>,
+    sets: SetMetrics,
+    notes: Vec<String>,
+}
+
+/// Rows that are scored at a time: their scores are all in memory.
+const BLOCK: usize = 4096;
 
 impl Experiment<'_> {
     /// Trains and tests every spec on every round, in parallel.
@@ -67,8 +83,10 @@ impl Experiment<'_> {
     ///
     /// Specs are checked before any work begins; then the first round that fails.
     pub fn run(&self, data: &Dataset, specs: &[String]) -> Result<Vec<Outcome>> {
-        let splits = self.protocol.splits(data.len(), self.seed)?;
-        self.rounds(specs, splits.len(), |specs, round| self.round(data, specs, &splits[round]))
+        let splits = self.protocol.splits(data.truth(), self.stratify, self.seed)?;
+        self.rounds(specs, splits.len(), data.universe(), |specs, round| {
+            self.round(data, specs, &splits[round])
+        })
     }
 
     /// Trains every spec on `train` and tests it on `test`.
@@ -83,12 +101,11 @@ impl Experiment<'_> {
         specs: &[String],
     ) -> Result<Vec<Outcome>> {
         let all = |data: &Dataset| (0..data.len() as u32).collect::<Vec<u32>>();
-        self.rounds(specs, 1, |specs, _| {
+        let mut universe = test.universe().clone();
+        universe.absorb(train.universe());
+        self.rounds(specs, 1, &universe, |specs, _| {
             let (models, fit) = self.fit(train, specs, &all(train))?;
-            let mut universe = test.universe().clone();
-            universe.absorb(train.universe());
-            let rows = all(test);
-            models.iter().map(|model| self.test(model, test, &universe, &rows, fit)).collect()
+            self.test(&models, test, &universe, &all(test), fit)
         })
     }
 
@@ -97,6 +114,7 @@ impl Experiment<'_> {
         &self,
         specs: &[String],
         rounds: usize,
+        universe: &Vocabulary,
         run: impl Fn(&[Resolved], usize) -> Result<Vec<Round>> + Sync,
     ) -> Result<Vec<Outcome>> {
         let mut expanded = Vec::new();
@@ -123,28 +141,28 @@ impl Experiment<'_> {
         for (&(g, _), finished) in work.iter().zip(done) {
             groups[g].iter().zip(finished).for_each(|(&s, round)| ordered[s].push(round));
         }
-        let by_spec: Vec<Vec<(&'static str, Summary)>> =
-            ordered.iter().map(|rounds| summaries(rounds)).collect();
+        let by_spec: Vec<Outcome> = ordered
+            .iter()
+            .zip(&expanded)
+            .map(|(rounds, (_, spec, _))| outcome(spec.to_string(), rounds, universe))
+            .collect();
         let mut outcomes = Vec::new();
         for (i, text) in specs.iter().enumerate() {
-            let members: Vec<usize> = (0..expanded.len()).filter(|&s| expanded[s].0 == i).collect();
+            let members: Vec<&Outcome> =
+                by_spec.iter().zip(&expanded).filter(|(_, e)| e.0 == i).map(|(o, _)| o).collect();
             if let [only] = members[..] {
-                outcomes.push(Outcome { spec: text.clone(), metrics: by_spec[only].clone() });
+                outcomes.push(Outcome { spec: text.clone(), ..only.clone() });
                 continue;
             }
-            outcomes.push(Outcome { spec: text.clone(), metrics: mean_over(&members, &by_spec) });
-            for &s in &members {
-                let spec = expanded[s].1.to_string();
-                outcomes.push(Outcome { spec, metrics: by_spec[s].clone() });
-            }
+            outcomes.push(mean_over(text, &members));
+            outcomes.extend(members.into_iter().cloned());
         }
         Ok(outcomes)
     }
 
     fn round(&self, data: &Dataset, specs: &[Resolved], split: &Split) -> Result<Vec<Round>> {
         let (models, fit) = self.fit(data, specs, &split.train)?;
-        let test = |model| self.test(model, data, data.universe(), &split.test, fit);
-        models.iter().map(test).collect()
+        self.test(&models, data, data.universe(), &split.test, fit)
     }
 
     /// The models of `specs`, which learn the same, and the seconds that one took.
@@ -162,43 +180,83 @@ impl Experiment<'_> {
         Ok((models, ((self.clock)() - start) / specs.len() as f64))
     }
 
-    /// Predicts `rows` of `data`; `universe` numbers its labels as it does, and may have more.
+    /// Predicts `rows` of `data` with each of `models`, which learned the same; `universe` numbers
+    /// labels as `data` does, and may have more.
     fn test(
         &self,
-        model: &Model,
+        models: &[Model],
         data: &Dataset,
         universe: &Vocabulary,
         rows: &[u32],
         fit: f64,
-    ) -> Result<Round> {
-        let (_, features) = data.take(rows)?;
+    ) -> Result<Vec<Round>> {
+        let Some(first) = models.first() else { return Ok(Vec::new()) };
+        let true_size = (first.algorithm().features)(first.spec())?.true_size;
         let start = (self.clock)();
-        let mut input = model.read(&features)?;
-        if (model.algorithm().features)(model.spec())?.true_size {
-            input.given_size =
-                rows.iter().map(|&r| data.truth().row(r as usize).len() as u32).collect();
+        let mut blocks = Vec::new();
+        for rows in rows.chunks(BLOCK) {
+            let (_, features) = data.take(rows)?;
+            let mut input = first.read(&features)?;
+            if true_size {
+                let size = |&row: &u32| data.truth().row(row as usize).len() as u32;
+                input.given_size = rows.iter().map(size).collect();
+            }
+            blocks.push((rows, input));
         }
-        let mut predicted = LabelSets::default();
-        model.scorer()?.predict(&input, &mut predicted)?;
-        let predict = (self.clock)() - start;
+        let read = ((self.clock)() - start) / models.len() as f64;
+        let test = |model| self.test_one(model, data.truth(), universe, &blocks, (fit, read));
+        models.iter().map(test).collect()
+    }
+
+    fn test_one(
+        &self,
+        model: &Model,
+        truth: &LabelSets,
+        universe: &Vocabulary,
+        blocks: &[(&[u32], Rows)],
+        (fit, read): (f64, f64),
+    ) -> Result<Round> {
+        let scorer = model.scorer()?;
         // From the numbering of the model to that of the data set; by name, since a model may know
         // labels (of other rows) in another order.
         let ids: Vec<Option<u32>> = model.space().labels.names().map(|n| universe.get(n)).collect();
-        let mut metrics = SetMetrics::default();
-        let mut set = Vec::new();
-        for (&row, labels) in rows.iter().zip(predicted.iter()) {
-            set.clear();
-            set.extend(labels.iter().filter_map(|&l| ids[l as usize]));
-            set.sort_unstable();
-            metrics.observe(data.truth().row(row as usize), &set);
+        let (mut sets, mut ranks) = (SetMetrics::default(), RankMetrics::default());
+        let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
+        let (mut set, mut ranking) = (Vec::new(), Vec::new());
+        let mut predict = read;
+        for (rows, input) in blocks {
+            let truth = |i: usize| truth.row(rows[i] as usize);
+            let start = (self.clock)();
+            predicted.clear();
+            scorer.predict(input, &mut predicted)?;
+            predict += (self.clock)() - start;
+            scores.clear();
+            scorer.score(input, &mut scores)?;
+            for (i, labels) in predicted.iter().enumerate() {
+                set.clear();
+                set.extend(labels.iter().filter_map(|&l| ids[l as usize]));
+                set.sort_unstable();
+                sets.observe(truth(i), &set);
+                // Labels that the model does not know stand last.
+                ranking.clear();
+                ranking.resize(universe.len(), (f64::NEG_INFINITY, false));
+                let row = &scores[i * ids.len()..(i + 1) * ids.len()];
+                for (&score, &id) in row.iter().zip(&ids) {
+                    if let Some(id) = id {
+                        ranking[id as usize].0 = score;
+                    }
+                }
+                truth(i).iter().for_each(|&label| ranking[label as usize].1 = true);
+                ranks.observe_labels(&mut ranking);
+            }
         }
-        let universe = Some(universe.len());
-        let mut round: Round = Metric::ALL
-            .iter()
-            .map(|&m| (m.name(), metrics.value(m, universe).unwrap_or(f64::NAN)))
-            .collect();
-        round.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
-        Ok(round)
+        let value = |metric: Metric| {
+            let value = sets.value(metric, Some(universe.len())).or_else(|| ranks.value(metric));
+            (metric.name(), value.unwrap_or(f64::NAN))
+        };
+        let mut values: Vec<_> = Metric::ALL.iter().map(|&metric| value(metric)).collect();
+        values.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
+        Ok(Round { values, sets, notes: model.notes() })
     }
 }
 
@@ -215,30 +273,54 @@ fn groups(specs: &[Resolved]) -> Result<Vec<Vec<usize>>> {
     Ok(kinds.into_iter().map(|(_, members)| members).collect())
 }
 
-fn summaries(rounds: &[Round]) -> Vec<(&'static str, Summary)> {
-    let Some(first) = rounds.first() else { return Vec::new() };
-    (0..first.len())
-        .map(|m| {
-            let values: Vec<f64> = rounds.iter().map(|r| r[m].1).collect();
-            (first[m].0, Summary::of(&values))
+/// The outcome of the rounds of one spec.
+fn outcome(spec: String, rounds: &[Round], universe: &Vocabulary) -> Outcome {
+    let mut sets = SetMetrics::default();
+    rounds.iter().for_each(|round| sets.merge(&round.sets));
+    let mut labels: Vec<(String, LabelOutcome)> = (0..)
+        .zip(universe.names())
+        .map(|(label, name)| (name.to_string(), LabelOutcome::none(label)))
+        .collect();
+    for outcome in sets.label_report() {
+        labels[outcome.label as usize].1 = outcome;
+    }
+    labels.sort_by(|a, b| a.0.cmp(&b.0));
+    let names = rounds.first().map_or(&[][..], |round| &round.values);
+    let metrics = names
+        .iter()
+        .enumerate()
+        .map(|(m, (name, _))| {
+            let values: Vec<f64> = rounds.iter().map(|r| r.values[m].1).collect();
+            (*name, Summary::of(&values))
         })
-        .collect()
+        .collect();
+    let notes = rounds.last().map_or_else(Vec::new, |round| round.notes.clone());
+    Outcome { spec, metrics, labels, notes }
 }
 
-/// The mean over the values of a range, of the mean and of the deviation over rounds.
-fn mean_over(
-    members: &[usize],
-    by_spec: &[Vec<(&'static str, Summary)>],
-) -> Vec<(&'static str, Summary)> {
-    let Some(&first) = members.first() else { return Vec::new() };
+/// The outcome of a range: the mean over its values, of the mean and of the deviation over rounds;
+/// labels together.
+fn mean_over(spec: &str, members: &[&Outcome]) -> Outcome {
     let n = members.len() as f64;
-    (0..by_spec[first].len())
-        .map(|m| {
-            let of = |get: fn(&Summary) -> f64| {
-                members.iter().map(|&s| get(&by_spec[s][m].1)).sum::<f64>() / n
-            };
-            let (name, one) = by_spec[first][m];
-            (name, Summary { mean: of(|s| s.mean), std: of(|s| s.std), rounds: one.rounds })
-        })
-        .collect()
+    let mut all = Outcome {
+        spec: spec.to_string(),
+        metrics: Vec::new(),
+        labels: Vec::new(),
+        notes: members.last().map_or_else(Vec::new, |last| last.notes.clone()),
+    };
+    let Some((first, others)) = members.split_first() else { return all };
+    for (m, (name, one)) in first.metrics.iter().enumerate() {
+        let of = |get: fn(&Summary) -> f64| {
+            members.iter().map(|outcome| get(&outcome.metrics[m].1)).sum::<f64>() / n
+        };
+        let mean = Summary { mean: of(|s| s.mean), std: of(|s| s.std), rounds: one.rounds };
+        all.metrics.push((name, mean));
+    }
+    all.labels = first.labels.clone();
+    for other in others {
+        for (sum, (_, more)) in all.labels.iter_mut().zip(&other.labels) {
+            sum.1.add(more);
+        }
+    }
+    all
 }

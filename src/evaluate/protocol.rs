@@ -1,7 +1,8 @@
 //! Which rows train and which rows test.
 
+use super::Stratify;
+use crate::data::LabelSets;
 use crate::error::{Error, Result};
-use crate::math::content_hash;
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,10 +16,25 @@ pub struct Split {
 }
 
 /// How rows are divided.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::evaluate::Protocol;
+///
+/// assert_eq!("10x5".parse::<Protocol>()?, Protocol::Folds { folds: 10, repeats: 5 });
+/// assert_eq!("0.66".parse::<Protocol>()?, Protocol::HoldOut { train: 0.66, repeats: 1 });
+/// # Ok::<(), labelflow::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Protocol {
-    /// Every row tests once, in one of this many parts.
-    Folds(usize),
+    /// Every row tests once, in one of this many parts; so many times with different parts.
+    Folds {
+        /// How many parts.
+        folds: usize,
+        /// How many times.
+        repeats: usize,
+    },
     /// A share of the rows trains, the others test; so many times with different shares.
     HoldOut {
         /// The share that trains.
@@ -29,75 +45,78 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The rounds over `rows` rows, shuffled by `seed`.
+    /// Cross-validation with `folds` parts, once.
+    pub const fn folds(folds: usize) -> Self {
+        Protocol::Folds { folds, repeats: 1 }
+    }
+
+    /// The rounds over the rows of `truth`, shuffled by `seed`.
+    ///
+    /// They depend on the seed, the number of rows and, with [`Stratify`], on the label sets.
     ///
     /// # Errors
     ///
     /// More folds than rows, or a share that leaves one side without rows.
-    pub fn splits(&self, rows: usize, seed: u64) -> Result<Vec<Split>> {
-        match *self {
-            Protocol::Folds(folds) => {
-                if folds < 2 || folds > rows {
-                    return Err(Error::usage(format!(
-                        "--folds is {folds}: give a number from 2 to the number of rows, {rows}"
-                    )));
-                }
-                let order = shuffled(rows, seed);
-                Ok((0..folds)
-                    .map(|fold| {
-                        let part = |i: usize| i % folds == fold;
-                        let pick = |test: bool| {
-                            let mut rows: Vec<u32> =
-                                (0..rows).filter(|&i| part(i) == test).map(|i| order[i]).collect();
-                            rows.sort_unstable();
-                            rows
-                        };
-                        Split { train: pick(false), test: pick(true) }
-                    })
-                    .collect())
+    pub fn splits(&self, truth: &LabelSets, stratify: Stratify, seed: u64) -> Result<Vec<Split>> {
+        let rows = truth.len();
+        let (parts, repeats) = match *self {
+            Protocol::Folds { folds, .. } if folds < 2 || folds > rows => {
+                return Err(Error::usage(format!(
+                    "--folds is {folds}: give a number from 2 to the number of rows, {rows}"
+                )));
             }
-            Protocol::HoldOut { train, repeats } => {
-                let cut = (rows as f64 * train).round() as usize;
-                if cut == 0 || cut >= rows {
-                    return Err(Error::usage(format!(
-                        "--split {train} of {rows} rows leaves no row to {}",
-                        if cut == 0 { "learn from" } else { "test" }
-                    )));
+            Protocol::Folds { folds, repeats } => (folds, repeats),
+            Protocol::HoldOut { repeats, .. } => (2, repeats),
+        };
+        let mut splits = Vec::new();
+        for repeat in 0..repeats as u64 {
+            let of_row = stratify.deal(truth, *self, seed.wrapping_add(repeat << 32));
+            if let Some(empty) = (0..parts as u32).find(|part| !of_row.contains(part)) {
+                return Err(self.no_rows(empty, rows));
+            }
+            let split = |test: u32| {
+                let (mut train, mut tested) = (Vec::new(), Vec::new());
+                for (row, &part) in (0..).zip(&of_row) {
+                    if part == test { tested.push(row) } else { train.push(row) }
                 }
-                Ok((0..repeats as u64)
-                    .map(|repeat| {
-                        let mut order = shuffled(rows, seed.wrapping_add(repeat << 32));
-                        let mut test = order.split_off(cut);
-                        test.sort_unstable();
-                        order.sort_unstable();
-                        Split { train: order, test }
-                    })
-                    .collect())
+                Split { train, test: tested }
+            };
+            match self {
+                Protocol::Folds { .. } => splits.extend((0..parts as u32).map(split)),
+                Protocol::HoldOut { .. } => splits.push(split(1)),
             }
         }
+        Ok(splits)
     }
-}
 
-/// Row numbers in an order that is a function of the seed alone.
-fn shuffled(rows: usize, seed: u64) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    order.sort_by_cached_key(|row| (content_hash(seed, &row.to_le_bytes()), *row));
-    order
+    fn no_rows(&self, part: u32, rows: usize) -> Error {
+        Error::usage(match self {
+            Protocol::Folds { folds, .. } => format!(
+                "--folds {folds} of {rows} rows leaves a fold without rows: give fewer folds"
+            ),
+            Protocol::HoldOut { train, .. } => format!(
+                "--split {train} of {rows} rows leaves no row to {}",
+                if part == 0 { "learn from" } else { "test" }
+            ),
+        })
+    }
 }
 
 impl FromStr for Protocol {
     type Err = Error;
 
-    /// A hold-out as typed: `0.66` or `0.66x10`.
+    /// Folds as typed, `10` or `10x5`, or a hold-out, `0.66` or `0.66x10`.
     fn from_str(text: &str) -> Result<Self> {
-        let (share, repeats) = text.split_once('x').unwrap_or((text, "1"));
-        match (share.parse::<f64>(), repeats.parse::<usize>()) {
-            (Ok(train), Ok(repeats)) if train > 0.0 && train < 1.0 && repeats > 0 => {
+        let (first, repeats) = text.split_once('x').unwrap_or((text, "1"));
+        let repeats = repeats.parse::<usize>().unwrap_or(0);
+        match (first.parse::<usize>(), first.parse::<f64>()) {
+            (Ok(folds), _) if folds > 1 && repeats > 0 => Ok(Protocol::Folds { folds, repeats }),
+            (Err(_), Ok(train)) if train > 0.0 && train < 1.0 && repeats > 0 => {
                 Ok(Protocol::HoldOut { train, repeats })
             }
             _ => Err(Error::usage(format!(
-                "`{text}` is no split: write the share that trains, such as 0.66, or 0.66x10 to \
-                 repeat it"
+                "`{text}` is no protocol: write the number of folds, such as 10, or the share that \
+                 trains, such as 0.66; with x5 behind it to do it five times"
             ))),
         }
     }
@@ -105,38 +124,19 @@ impl FromStr for Protocol {
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Protocol::Folds(folds) => write!(f, "{folds} folds"),
-            Protocol::HoldOut { train, repeats } => write!(f, "hold-out {train} x {repeats}"),
-        }
+        let repeats = match self {
+            Protocol::Folds { folds, repeats } => {
+                write!(f, "{folds} folds")?;
+                repeats
+            }
+            Protocol::HoldOut { train, repeats } => {
+                write!(f, "hold-out {train}")?;
+                repeats
+            }
+        };
+        if *repeats > 1 { write!(f, " x {repeats}") } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_tests_once_and_never_trains_then() {
-        let splits = Protocol::Folds(4).splits(10, 1).unwrap();
-        let mut tested: Vec<u32> = splits.iter().flat_map(|s| s.test.clone()).collect();
-        tested.sort_unstable();
-        assert_eq!(tested, (0..10).collect::<Vec<u32>>());
-        for split in &splits {
-            assert_eq!(split.train.len() + split.test.len(), 10);
-            assert!(split.test.iter().all(|r| !split.train.contains(r)));
-        }
-        assert_ne!(splits, Protocol::Folds(4).splits(10, 2).unwrap());
-        assert!(Protocol::Folds(11).splits(10, 1).is_err());
-    }
-
-    #[test]
-    fn hold_outs_are_typed_as_a_share() {
-        let protocol: Protocol = "0.66x3".parse().unwrap();
-        let splits = protocol.splits(100, 1).unwrap();
-        assert_eq!(splits.len(), 3);
-        assert!(splits.iter().all(|s| s.train.len() == 66 && s.test.len() == 34));
-        assert_ne!(splits[0], splits[1]);
-        assert!("1.5".parse::<Protocol>().is_err());
-    }
-}
+mod tests;

@@ -4,7 +4,8 @@
 //! of the rows and any merge tree gives the same bits, and no digits are lost over billions of rows.
 
 use super::SetMetrics;
-use crate::error::{Error, Result};
+use super::ratio_sum::{MAX_COUNT, RatioSum, read_count, unfit};
+use crate::error::Result;
 use crate::stats::{StateReader, StateWriter};
 
 /// What is summed over rows.
@@ -27,15 +28,16 @@ impl ExampleSums {
         if truth == common && predicted == common {
             // Equal sets, also two empty ones: every ratio is 1.
             self.exact_matches += 1;
-            self.jaccard.add(1, 1);
-            self.precision.add(1, 1);
-            self.recall.add(1, 1);
-            self.f1.add(1, 1);
+            self.jaccard.add(1.0);
+            self.precision.add(1.0);
+            self.recall.add(1.0);
+            self.f1.add(1.0);
         } else if common > 0 {
-            self.jaccard.add(common, truth + predicted - common);
-            self.precision.add(common, predicted);
-            self.recall.add(common, truth);
-            self.f1.add(2 * common, truth + predicted);
+            let ratio = |part: usize, whole: usize| part as f64 / whole as f64;
+            self.jaccard.add(ratio(common, truth + predicted - common));
+            self.precision.add(ratio(common, predicted));
+            self.recall.add(ratio(common, truth));
+            self.f1.add(ratio(2 * common, truth + predicted));
         }
         // Nothing in common, but something true or predicted: every ratio is 0.
     }
@@ -44,10 +46,10 @@ impl ExampleSums {
         self.rows += other.rows;
         self.exact_matches += other.exact_matches;
         self.empty_predictions += other.empty_predictions;
-        self.jaccard.0 += other.jaccard.0;
-        self.precision.0 += other.precision.0;
-        self.recall.0 += other.recall.0;
-        self.f1.0 += other.f1.0;
+        self.jaccard.merge(other.jaccard);
+        self.precision.merge(other.precision);
+        self.recall.merge(other.recall);
+        self.f1.merge(other.f1);
     }
 
     pub(super) fn rows(&self) -> u64 {
@@ -80,50 +82,6 @@ impl ExampleSums {
             f1: ratio("f1")?,
         })
     }
-}
-
-/// A sum of ratios between 0 and 1, in units of 2^-60.
-///
-/// A ratio is rounded to the 53 bits of an `f64` and added exactly. 2^64 rows fit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct RatioSum(u128);
-
-const UNIT: u64 = 1 << 60;
-
-impl RatioSum {
-    fn add(&mut self, part: usize, whole: usize) {
-        let ratio = part as f64 / whole as f64;
-        self.0 += u128::from((ratio * UNIT as f64) as u64);
-    }
-
-    fn mean(self, rows: u64) -> f64 {
-        self.0 as f64 / UNIT as f64 / rows as f64
-    }
-
-    /// The sum as four words, lowest first.
-    fn words(self) -> [u32; 4] {
-        [0, 32, 64, 96].map(|shift| (self.0 >> shift) as u32)
-    }
-
-    /// The sum of those words, unless it is more than `rows` ratios can add up to.
-    fn from_words(words: &[u32], rows: u64) -> Option<Self> {
-        let words = <[u32; 4]>::try_from(words).ok()?;
-        let sum = words.iter().rev().fold(0, |sum, &word| sum << 32 | u128::from(word));
-        (sum <= u128::from(rows) * u128::from(UNIT)).then_some(RatioSum(sum))
-    }
-}
-
-/// The largest count that a state may hold: whole numbers up to here are exact as `f64`.
-const MAX_COUNT: u64 = 1 << 53;
-
-/// The count that `value` of field `name` stands for, from 0 to `max`.
-pub(super) fn read_count(name: &str, value: f64, max: u64) -> Result<u64> {
-    let count = value as u64;
-    if count as f64 == value && count <= max { Ok(count) } else { Err(unfit(name)) }
-}
-
-pub(super) fn unfit(name: &str) -> Error {
-    Error::corrupt(format!("the metric's field `{name}` does not hold counts of label sets"))
 }
 
 /// Rows with T = P, over n.

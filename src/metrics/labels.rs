@@ -1,7 +1,7 @@
 //! Contingency tables of labels, pooled over labels (micro) or averaged (macro).
 
 use super::SetMetrics;
-use super::examples::{read_count, unfit};
+use super::ratio_sum::{read_count, unfit};
 use crate::error::Result;
 use crate::stats::{StateReader, StateWriter};
 use std::cmp::Ordering;
@@ -19,12 +19,53 @@ pub struct LabelOutcome {
     pub false_negative: u64,
 }
 
+impl LabelOutcome {
+    /// The outcome of a label that is never true and never predicted.
+    pub fn none(label: u32) -> Self {
+        LabelOutcome { label, true_positive: 0, false_positive: 0, false_negative: 0 }
+    }
+
+    /// Adds the rows of `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.true_positive += other.true_positive;
+        self.false_positive += other.false_positive;
+        self.false_negative += other.false_negative;
+    }
+
+    /// Rows where the label is true.
+    pub fn support(&self) -> u64 {
+        self.true_positive + self.false_negative
+    }
+
+    /// TP / (TP + FP); 0/0 is 0.
+    pub fn precision(&self) -> f64 {
+        ratio_or_zero(Contingency::from(*self).precision())
+    }
+
+    /// TP / (TP + FN); 0/0 is 0.
+    pub fn recall(&self) -> f64 {
+        ratio_or_zero(Contingency::from(*self).recall())
+    }
+
+    /// 2 TP / (2 TP + FP + FN); 0/0 is 0.
+    pub fn f1(&self) -> f64 {
+        ratio_or_zero(Contingency::from(*self).f1())
+    }
+}
+
 /// TP, FP and FN of one label, or of all labels together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Contingency {
     true_positive: u64,
     false_positive: u64,
     false_negative: u64,
+}
+
+impl From<LabelOutcome> for Contingency {
+    fn from(outcome: LabelOutcome) -> Self {
+        let LabelOutcome { true_positive, false_positive, false_negative, .. } = outcome;
+        Contingency { true_positive, false_positive, false_negative }
+    }
 }
 
 impl Contingency {

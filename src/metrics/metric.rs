@@ -1,7 +1,7 @@
 //! The list of metrics.
 
-use super::SetMetrics;
-use super::{examples, labels};
+use super::{RankMetrics, SetMetrics};
+use super::{examples, labels, rank_metrics};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +17,12 @@ pub enum Goal {
     Neutral,
 }
 
-/// What a metric is derived from; measures of rankings will be another variant.
+/// What a metric is derived from.
 enum Measure {
     /// Rows of label sets (at least one), given the number of labels.
     Sets(fn(&SetMetrics, usize) -> f64),
+    /// Rows of true labels and scores (at least one).
+    Ranks(fn(&RankMetrics) -> f64),
 }
 
 /// One line of the list.
@@ -71,7 +73,7 @@ macro_rules! metrics {
     };
 }
 
-use Measure::Sets;
+use Measure::{Ranks, Sets};
 
 metrics! {
     HammingScore, "hamming_score", Higher, Sets(labels::hamming_score),
@@ -102,6 +104,22 @@ metrics! {
         "mean size of the predicted sets";
     EmptyShare, "empty_share", Neutral, Sets(examples::empty_share),
         "share of rows with nothing predicted";
+    RankingLoss, "ranking_loss", Lower, Ranks(rank_metrics::ranking_loss),
+        "share of pairs of a true and another label in the wrong order, mean of rows";
+    OneError, "one_error", Lower, Ranks(rank_metrics::one_error),
+        "share of rows whose best label is not true";
+    Coverage, "coverage", Lower, Ranks(rank_metrics::coverage),
+        "steps down the ranking to the last true label, mean of rows";
+    AveragePrecision, "average_precision", Higher, Ranks(rank_metrics::average_precision),
+        "precision of the ranking down to each true label, mean of them, mean of rows";
+    PrecisionAt1, "precision_at_1", Higher, Ranks(rank_metrics::precision_at_1),
+        "share of rows whose best label is true";
+    PrecisionAt3, "precision_at_3", Higher, Ranks(rank_metrics::precision_at_3),
+        "true labels among the best three over three, mean of rows";
+    PrecisionAt5, "precision_at_5", Higher, Ranks(rank_metrics::precision_at_5),
+        "true labels among the best five over five, mean of rows";
+    NdcgAt5, "ndcg_at_5", Higher, Ranks(rank_metrics::ndcg_at_5),
+        "discounted gain of the best five over the best possible, mean of rows";
 }
 
 impl Metric {
@@ -120,10 +138,25 @@ impl Metric {
         self.entry().goal
     }
 
+    /// Whether it measures scores (a [`RankMetrics`]) and not label sets (a [`SetMetrics`]).
+    pub const fn of_scores(self) -> bool {
+        matches!(self.entry().measure, Measure::Ranks(_))
+    }
+
     /// The value over `sets`, which hold at least one row, among `label_count` labels.
-    pub(super) fn of_sets(self, sets: &SetMetrics, label_count: usize) -> f64 {
-        let Measure::Sets(measure) = self.entry().measure;
-        measure(sets, label_count)
+    pub(super) fn of_sets(self, sets: &SetMetrics, label_count: usize) -> Option<f64> {
+        match self.entry().measure {
+            Measure::Sets(measure) => Some(measure(sets, label_count)),
+            Measure::Ranks(_) => None,
+        }
+    }
+
+    /// The value over `ranks`, which hold at least one row.
+    pub(super) fn of_ranks(self, ranks: &RankMetrics) -> Option<f64> {
+        match self.entry().measure {
+            Measure::Sets(_) => None,
+            Measure::Ranks(measure) => Some(measure(ranks)),
+        }
     }
 }
 

@@ -81,7 +81,7 @@ impl SetMetrics {
         SetMetrics { examples: self.examples.clone(), labels: self.labels.remap(new_ids) }
     }
 
-    /// The value of `metric`, or `None` when no row was seen.
+    /// The value of `metric`, or `None` when no row was seen or it measures scores.
     ///
     /// Hamming and macro measures are over `label_count` labels, the universe of the data set;
     /// without it over the [labels seen](Self::labels_seen). A count below the labels seen cannot
@@ -90,7 +90,7 @@ impl SetMetrics {
     /// What 0/0 is in each metric is fixed in the [module](crate::metrics#conventions).
     pub fn value(&self, metric: Metric, label_count: Option<usize>) -> Option<f64> {
         let labels = label_count.unwrap_or(0).max(self.labels_seen());
-        (self.rows() > 0).then(|| metric.of_sets(self, labels))
+        if self.rows() > 0 { metric.of_sets(self, labels) } else { None }
     }
 
     /// How many rows were seen.

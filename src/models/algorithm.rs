@@ -120,6 +120,12 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// What people want to know about the model.
     fn insight(&self, space: &Space, most: usize) -> Insight;
 
+    /// What a user should know about what was learned, such as a parameter that asks for more than
+    /// there is; one sentence each.
+    fn notes(&self, _space: &Space) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Bytes on the heap.
     fn heap_size(&self) -> usize;
 
@@ -143,12 +149,6 @@ pub trait Scorer: Send + Sync + fmt::Debug {
     /// The most probable label sets of every row, best first, at most `most` of them.
     fn rank_sets(&self, _rows: &Rows, _most: usize) -> Result<Vec<Vec<RankedSet>>> {
         Err(Error::unsupported("this algorithm does not rank label sets"))
-    }
-
-    /// What a user should know about these parameters, such as a bound that was not reached; one
-    /// sentence each.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
     }
 }
 

@@ -141,9 +141,9 @@ impl Model {
         Ok(specs.iter().zip(fitted).map(model).collect())
     }
 
-    /// What a user should know about the fitted parameters, one sentence each.
-    pub fn notes(&self) -> Result<Vec<String>> {
-        Ok(self.scorer()?.notes())
+    /// What a user should know about what was learned, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        self.learner.notes(&self.space)
     }
 
     /// Reads features into rows in the numbering of this model.

@@ -1,5 +1,5 @@
-//! Metrics as aggregates: `hamming_score(truth, predicted[, label_count])` and the like, and
-//! `label_report(truth, predicted)`.
+//! Metrics of label sets as aggregates: `hamming_score(truth, predicted[, label_count])` and the like,
+//! and `label_report(truth, predicted)`.
 
 use super::call;
 use super::error::to_datafusion;
@@ -48,6 +48,7 @@ pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
     };
     let metrics = Metric::ALL
         .iter()
+        .filter(|m| !m.of_scores())
         .map(move |&m| MetricFunction { metric: Some(m), signature: arity(&[2, 3]) });
     metrics.chain([MetricFunction {
         metric: None,
@@ -121,14 +122,46 @@ impl AggregateUDFImpl for MetricFunction {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        if args.is_distinct {
-            let name = self.name();
-            return Err(to_datafusion(Error::usage(format!(
-                "{name}: DISTINCT is not supported: remove duplicates in a subquery"
-            ))));
-        }
+        no_distinct(self.name(), &args)?;
         Ok(Box::new(MetricState { metric: self.metric, ..MetricState::default() }))
     }
+}
+
+/// Refuses `f(DISTINCT ...)`, which would leave out equal rows.
+pub(super) fn no_distinct(name: &str, args: &AccumulatorArgs) -> DataFusionResult<()> {
+    if args.is_distinct {
+        return Err(to_datafusion(Error::usage(format!(
+            "{name}: DISTINCT is not supported: remove duplicates in a subquery"
+        ))));
+    }
+    Ok(())
+}
+
+/// The arguments in the rows where the first two are known: truth, what it is compared with, and the
+/// third if there is one. `None` when one of them is never known.
+pub(super) fn compared(
+    values: &[ArrayRef],
+) -> Result<Option<(ArrayRef, ArrayRef, Option<ArrayRef>)>> {
+    let (truth, other) = (&values[0], &values[1]);
+    if truth.data_type() == &DataType::Null || other.data_type() == &DataType::Null {
+        return Ok(None);
+    }
+    let both = NullBuffer::union(truth.nulls(), other.nulls());
+    let Some(nulls) = both.filter(|n| n.null_count() > 0) else {
+        return Ok(Some((Arc::clone(truth), Arc::clone(other), values.get(2).cloned())));
+    };
+    let rows = (0..nulls.len()).filter(|&i| nulls.is_valid(i)).map(|i| i as u32);
+    let rows = UInt32Array::from_iter_values(rows);
+    let third = values.get(2).map(|third| take(third, &rows, None)).transpose()?;
+    Ok(Some((take(truth, &rows, None)?, take(other, &rows, None)?, third)))
+}
+
+/// Row `i` of a column of states, as an array of its own.
+pub(super) fn one_row(states: &StructArray, i: usize) -> Result<StructArray> {
+    let row = UInt32Array::from(vec![i as u32]);
+    let columns = states.columns().iter().map(|c| take(c, &row, None));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(StructArray::try_new(states.fields().clone(), columns, None)?)
 }
 
 #[derive(Debug, Default)]
@@ -141,19 +174,7 @@ struct MetricState {
 
 impl MetricState {
     fn observe(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let (truth, predicted) = (&values[0], &values[1]);
-        if truth.data_type() == &DataType::Null || predicted.data_type() == &DataType::Null {
-            return Ok(());
-        }
-        let both = NullBuffer::union(truth.nulls(), predicted.nulls());
-        let (truth, predicted) = match both.filter(|n| n.null_count() > 0) {
-            None => (Arc::clone(truth), Arc::clone(predicted)),
-            Some(nulls) => {
-                let rows = (0..nulls.len()).filter(|&i| nulls.is_valid(i)).map(|i| i as u32);
-                let rows = UInt32Array::from_iter_values(rows);
-                (take(truth, &rows, None)?, take(predicted, &rows, None)?)
-            }
-        };
+        let Some((truth, predicted, _)) = compared(values)? else { return Ok(()) };
         let (mut a, mut b) = (LabelSets::default(), LabelSets::default());
         let labels = &mut self.labels;
         LabelReader::read(&truth, &mut a, |name| Ok(Some(labels.intern(name))))?;
@@ -171,11 +192,7 @@ impl MetricState {
             let names = names.value(i);
             let names: &StringArray = names.as_string();
             let ids: Vec<u32> = names.iter().flatten().map(|n| self.labels.intern(n)).collect();
-            let part = parts.slice(i, 1);
-            let columns = part.columns().iter().map(|c| take(c, &UInt32Array::from(vec![0]), None));
-            let columns = columns.collect::<Result<Vec<_>, _>>()?;
-            let row = StructArray::try_new(part.fields().clone(), columns, None)?;
-            self.metrics.merge(&SetMetrics::decode(&row)?.remap(&ids));
+            self.metrics.merge(&SetMetrics::decode(&one_row(parts, i)?)?.remap(&ids));
         }
         if self.label_count.is_none() {
             self.label_count = first_number(&states[2])?;

@@ -14,6 +14,7 @@ mod model_argument;
 mod ordered;
 mod pack;
 mod query;
+mod rank_metrics;
 mod scoring;
 mod session;
 mod tables;
@@ -74,6 +75,9 @@ pub fn register_with(ctx: &SessionContext, registry: Registry) {
     ctx.register_udaf(AggregateUDF::from(merge::MergeModels::new(&cache)));
     ctx.register_udwf(WindowUDF::from(learn::LearnAndPredict::new(&cache)));
     for function in metrics::functions() {
+        ctx.register_udaf(AggregateUDF::from(function));
+    }
+    for function in rank_metrics::functions() {
         ctx.register_udaf(AggregateUDF::from(function));
     }
     pack::install(ctx, &cache);

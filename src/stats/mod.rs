@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`LabelCounts`] | rows with a label |
 //! | [`LabelPairs`] | rows with both of two labels (sparse) |
+//! | [`SetCounts`] | rows with exactly a label set |
 //! | [`SetSizes`] | rows whose label set has a size |
 //! | [`SizeGivenLabel`] | rows with a label whose set has a size (sparse) |
 //! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
@@ -22,6 +23,7 @@ mod label_pairs;
 mod moment;
 mod pair_table;
 mod row_store;
+mod set_counts;
 mod set_sizes;
 mod size_given_label;
 
@@ -34,6 +36,7 @@ pub use moment::Moment;
 pub use pair_table::{Cell, Count, PairTable};
 pub(crate) use row_store::NameHashes;
 pub use row_store::{Keep, RowStore, RowTable};
+pub use set_counts::SetCounts;
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;
 

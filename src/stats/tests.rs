@@ -369,6 +369,7 @@ macro_rules! lawful {
 lawful! {
     label_counts_are_lawful: LabelCounts, PartialEq::eq, false;
     label_pairs_are_lawful: LabelPairs, PartialEq::eq, false;
+    set_counts_are_lawful: SetCounts, PartialEq::eq, false;
     set_sizes_are_lawful: SetSizes, PartialEq::eq, false;
     sizes_given_labels_are_lawful: SizeGivenLabel, PartialEq::eq, false;
     features_by_label_are_lawful: Features<true>, features_close, true;
@@ -387,6 +388,10 @@ fn statistics_count_what_they_say() {
     let pairs: LabelPairs = seen(&rows);
     assert_eq!(pairs.entries().collect::<Vec<_>>(), [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0)]);
     assert_eq!((pairs.get(2, 0), pairs.get(0, 0)), (3.0, 0.0));
+    let sets: SetCounts = seen(&rows);
+    let expected: [(&[u32], f64); 4] = [(&[], 1.0), (&[0, 1, 2], 1.0), (&[0, 2], 2.0), (&[2], 1.0)];
+    assert_eq!(sets.entries(), expected);
+    assert_eq!((sets.get(&[0, 2]), sets.get(&[1]), sets.len()), (2.0, 0.0, 4));
     let sizes: SetSizes = seen(&rows);
     assert_eq!((sizes.as_slice(), sizes.total()), (&[1.0, 1.0, 2.0, 1.0][..], 5.0));
     let given: SizeGivenLabel = seen(&rows);

@@ -129,8 +129,8 @@ impl OnlineLearner {
     pub(super) fn start(trainer: Trainer, options: OnlineOptions) -> Result<Self> {
         options.forgetting.check()?;
         let algorithm = trainer.algorithm();
-        if matches!(options.forgetting, Forgetting::Decay { .. }) && !algorithm.capabilities.decays
-        {
+        let decays = (algorithm.capabilities)(trainer.spec()).decays;
+        if matches!(options.forgetting, Forgetting::Decay { .. }) && !decays {
             return Err(Error::unsupported(format!(
                 "`{}` cannot forget by decay: use a window",
                 algorithm.name

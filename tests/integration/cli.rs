@@ -125,7 +125,7 @@ fn columns_are_chosen_by_name() {
     assert_eq!(features("--features id --features f0"), "f0;id");
 }
 
-const METRICS: [&str; 14] = [
+const METRICS: [&str; 22] = [
     "hamming_score",
     "exact_match",
     "jaccard",
@@ -140,6 +140,14 @@ const METRICS: [&str; 14] = [
     "macro_f1",
     "label_cardinality",
     "empty_share",
+    "ranking_loss",
+    "one_error",
+    "coverage",
+    "average_precision",
+    "precision_at_1",
+    "precision_at_3",
+    "precision_at_5",
+    "ndcg_at_5",
 ];
 
 #[test]

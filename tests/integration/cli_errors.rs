@@ -192,12 +192,25 @@ const FAILURES: &[(&str, &str)] = &[
     ),
     (
         "evaluate t.parquet --folds 1",
-        "--folds is 1: give a number from 2 to the number of rows, 200",
+        "--folds is `1`: write how many, from 2 on, such as 10, or 10x5 to do it five times",
     ),
     (
         "evaluate t.parquet --folds 201",
         "--folds is 201: give a number from 2 to the number of rows, 200",
     ),
+    (
+        "evaluate t.parquet --folds 0.5",
+        "--folds is `0.5`: write how many, from 2 on, such as 10, or 10x5 to do it five times",
+    ),
+    (
+        "evaluate t.parquet --stratify all",
+        "there is no stratification `all`; there are: none, iterative, rarest",
+    ),
+    (
+        "describe t.parquet --labels tags",
+        "`t.parquet` has no label column `tags`; name it with --labels, the columns are: id, f0, f1, f2, f3, labels",
+    ),
+    ("describe no.parquet", "file `no.parquet` does not exist: check the path"),
     (
         "evaluate t.parquet --split 2",
         "`2` is no split: write the share that trains, such as 0.66, or 0.66x10 to repeat it",

@@ -4,8 +4,10 @@
 // The lints allow these in test functions only, and everything here is a test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod algorithms;
 mod cli;
 mod cli_errors;
+mod cli_evaluate;
 mod commands;
 mod partitions;
 mod program;

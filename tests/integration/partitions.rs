@@ -139,6 +139,36 @@ fn partitions_and_groups_learn_the_same() {
     }
 }
 
+/// Learners that keep rows keep them in an order that depends on content alone: equal bytes.
+#[test]
+fn rows_are_kept_alike_in_any_partitions() {
+    let place = data();
+    let table = format!("'{}'", place.path("t.parquet").display());
+    let runtime = Runtime::new().unwrap();
+    let list = features();
+    for spec in ["mlknn(k=10)", "lpknn(k=3, keep=sample(300))"] {
+        let train = format!("SELECT train_labels('{spec}', labels, {list}) AS m FROM {table}");
+        let predict = format!(
+            "SELECT id, predict_labels((SELECT train_labels('{spec}', labels, {list}) FROM {table}), \
+             {list}) AS p FROM {table} ORDER BY id"
+        );
+        let learned = |partitions: usize| {
+            let ctx = open(partitions, &runtime);
+            let batches = query(&ctx, &runtime, &train);
+            let bytes = batches[0].column(0).as_binary_view().value(0).to_vec();
+            let predicted = query(&ctx, &runtime, &predict);
+            (bytes, pretty_format_batches(&predicted).unwrap().to_string())
+        };
+        let (bytes, predicted) = learned(1);
+        assert_eq!(predicted.lines().count(), 2004);
+        for partitions in [2, 8] {
+            let (others, same) = learned(partitions);
+            assert!(others == bytes, "{spec}: {partitions} partitions give other bytes");
+            assert!(same == predicted, "{spec}: {partitions} partitions predict otherwise");
+        }
+    }
+}
+
 /// One state per input row is asked for when groups are many; the metrics of the plan tell.
 #[test]
 fn rows_skip_partial_aggregation() {
@@ -166,7 +196,7 @@ fn rows_skip_partial_aggregation() {
 fn metrics_agree_bit_for_bit() {
     let place = data();
     place.ok(&split("fit t.parquet -o m.labelflow"));
-    place.ok(&split("score --model m.labelflow t.parquet -o all_scored.parquet"));
+    place.ok(&split("score --model m.labelflow t.parquet --scores -o all_scored.parquet"));
     place.rows(
         "COPY (SELECT * FROM 'all_scored.parquet') TO 's.parquet' OPTIONS ('format.max_row_group_size' '100')",
     );
@@ -187,15 +217,26 @@ fn metrics_agree_bit_for_bit() {
         "label_cardinality",
         "empty_share",
     ];
-    let columns: Vec<String> =
-        names.iter().map(|n| format!("{n}(labels, predicted_labels) AS {n}")).collect();
+    let ranked = [
+        "ranking_loss",
+        "one_error",
+        "coverage",
+        "average_precision",
+        "precision_at_1",
+        "precision_at_3",
+        "precision_at_5",
+        "ndcg_at_5",
+    ];
+    let of_sets = names.iter().map(|n| format!("{n}(labels, predicted_labels) AS {n}"));
+    let of_scores = ranked.iter().map(|n| format!("{n}(labels, label_scores) AS {n}"));
+    let columns: Vec<String> = of_sets.chain(of_scores).collect();
     let sql = format!("SELECT {} FROM '{}'", columns.join(", "), place.path("s.parquet").display());
     let values = |partitions: usize| -> Vec<u64> {
         let batches = query(&open(partitions, &runtime), &runtime, &sql);
         let bits = |c: &Arc<dyn Array>| c.as_primitive::<Float64Type>().value(0).to_bits();
         batches[0].columns().iter().map(bits).collect()
     };
-    assert_eq!(values(1).len(), names.len());
+    assert_eq!(values(1).len(), names.len() + ranked.len());
     assert_eq!(values(1), values(8));
     assert_eq!(values(1), values(2));
 }

@@ -186,15 +186,16 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
             let losses = self.design.pass::<LANES, L>(vector, &asks, state, &mut self.out);
             for (k, lane) in lanes.iter_mut().enumerate() {
                 let Some(problem) = problems.get(lane.problem) else { continue };
-                match lane.phase {
-                    Phase::Idle => {}
+                let done = match lane.phase {
+                    Phase::Idle => continue,
                     Phase::Conjugate => self.conjugate(k, lane, problem),
                     Phase::Reference | Phase::Trial => {
-                        if self.evaluated(k, lane, problem, losses[k], limits) {
-                            lane.phase = Phase::Idle;
-                            solved.push((lane.problem, std::mem::take(&mut lane.solution)));
-                        }
+                        self.evaluated(k, lane, problem, losses[k], limits)
                     }
+                };
+                if done {
+                    lane.phase = Phase::Idle;
+                    solved.push((lane.problem, std::mem::take(&mut lane.solution)));
                 }
             }
         }
@@ -296,10 +297,10 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
     /// one guess for all of them is better than one for each, whose spread the penalty limits.
     fn precondition(&self, k: usize, lane: &mut Lane, problem: &Problem) {
         let design = self.design;
-        let rows = design.rows.max(1) as f64;
         let total: f64 = self.state.curvature.iter().map(|c| c[k]).sum();
-        let mean = total / rows;
-        let sparse = mean * design.mean_square();
+        let square = design.mean_square();
+        // Without sparse values there is the intercept alone.
+        let sparse = if square > 0.0 { square * total / design.rows as f64 } else { total };
         for (c, m) in lane.scale.iter_mut().enumerate() {
             let ridge = design.ridge.get(c).map_or(0.0, |r| 2.0 * problem.lambda * r);
             let is_dense =
@@ -309,8 +310,9 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
         }
     }
 
-    /// Takes the product of the Hessian and the conjugate direction of lane `k`.
-    fn conjugate(&mut self, k: usize, lane: &mut Lane, problem: &Problem) {
+    /// Takes the product of the Hessian and the conjugate direction of lane `k`; true when there is
+    /// no way down.
+    fn conjugate(&mut self, k: usize, lane: &mut Lane, problem: &Problem) -> bool {
         lane.inner += 1;
         let lambda = problem.lambda;
         for ((o, p), ridge) in self.out.iter_mut().zip(&lane.conjugate).zip(&self.design.ridge) {
@@ -333,11 +335,13 @@ impl<'a, const LANES: usize> Lanes<'a, LANES> {
                     lane.conjugate[i] = lane.scale[i] * lane.residual[i] + keep * lane.conjugate[i];
                 }
                 lane.norm = norm;
-                return;
+                return false;
             }
         }
         lane.slope = dot(&lane.gradient, &lane.direction);
         (lane.share, lane.phase) = (1.0, Phase::Trial);
+        // Where the objective is flat to the last digit, the direction is zero.
+        lane.slope.is_nan() || lane.slope >= 0.0
     }
 }
 

@@ -145,9 +145,9 @@ impl Fitting<'_> {
 
 fn scorer(params: &Params, space: &Space, fitted: Fitted) -> ChainScorer {
     let Fitted { scores, orders, thresholds } = fitted;
-    let (labels, notes) = (space.labels.len(), notes(&scores, space));
+    let labels = space.labels.len();
     let scores: Vec<Box<dyn LogOdds>> = vec![Box::new(scores)];
-    ChainScorer::new(params.clone(), labels, orders, scores, &thresholds).with_notes(notes)
+    ChainScorer::new(params.clone(), labels, orders, scores, &thresholds)
 }
 
 /// A sentence about the tasks that did not converge.
@@ -278,6 +278,10 @@ impl Learner for RowChains {
         };
         let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
         Insight { label_counts, telling, pairs: Vec::new() }
+    }
+
+    fn notes(&self, space: &Space) -> Vec<String> {
+        self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space))
     }
 
     fn heap_size(&self) -> usize {

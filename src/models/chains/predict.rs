@@ -24,7 +24,6 @@ pub(super) struct ChainScorer {
     chains: Vec<Chain>,
     /// Log-odds from which each label is predicted.
     cuts: Vec<f64>,
-    notes: Vec<String>,
 }
 
 impl ChainScorer {
@@ -45,12 +44,7 @@ impl ChainScorer {
             Threshold::Fixed(p) => vec![logit(p); labels],
             Threshold::Tuned(_) => thresholds.iter().map(|&p| logit(p)).collect(),
         };
-        ChainScorer { params, labels, scores, chains, cuts, notes: Vec::new() }
-    }
-
-    /// The same with sentences about how it was fitted.
-    pub(super) fn with_notes(self, notes: Vec<String>) -> Self {
-        ChainScorer { notes, ..self }
+        ChainScorer { params, labels, scores, chains, cuts }
     }
 
     /// Log-odds of every chain, row by row within a chain's block of `labels` values, without parents.
@@ -91,7 +85,7 @@ impl ChainScorer {
     /// The mean over chains, as log-odds.
     fn vote(&self, row: &mut [f64], out: &mut [f64]) {
         out.fill(0.0);
-        for (chain, z) in self.chains.iter().zip(row.chunks_exact_mut(self.labels)) {
+        for (chain, z) in self.chains.iter().zip(row.chunks_exact_mut(self.labels.max(1))) {
             chain.greedy(z);
             for (sum, z) in out.iter_mut().zip(z) {
                 *sum += match self.params.vote_sets {
@@ -148,10 +142,6 @@ impl Scorer for ChainScorer {
             out.push((0..self.labels as u32).filter(on));
         }
         Ok(())
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.notes.clone()
     }
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {

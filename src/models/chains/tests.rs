@@ -7,8 +7,8 @@ mod search;
 
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{
-    ArrayRef, Float64Array, Float64Builder, ListBuilder, MapBuilder, StringBuilder, StructArray,
-    UInt32Array,
+    Array, ArrayRef, Float64Array, Float64Builder, ListBuilder, MapBuilder, StringBuilder,
+    StructArray, UInt32Array,
 };
 use arrow::compute::take;
 use std::sync::Arc;

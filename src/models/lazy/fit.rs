@@ -28,7 +28,7 @@ pub(super) fn start(spec: &CheckedSpec, method: Method) -> Result<Box<dyn Learne
 
 /// The fitted parameters of learners that know the same rows: one search for those that measure
 /// distances alike, and one pass over the stored rows for all that count them.
-fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Vec<Voting> {
+fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Result<Vec<Voting>> {
     let table = store.table();
     let labels = space.labels.len();
     let rows = usize::try_from(table.total()).unwrap_or(usize::MAX);
@@ -39,7 +39,8 @@ fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Vec<Vot
             left.into_iter().partition(|(_, p)| p.metric == first.metric);
         left = others;
         let k = |p: &Params| p.k.min(rows);
-        let search = Search::new(Arc::clone(&table), &space.features, first.metric);
+        let most = alike.iter().map(|(_, p)| k(p)).max().unwrap_or(0);
+        let search = Search::try_new(Arc::clone(&table), &space.features, first.metric, most)?;
         let bayes = |p: &Params| matches!(p.method, Method::Bayes { .. });
         let mut counts: Vec<(usize, PosteriorCounts)> = alike
             .iter()
@@ -53,7 +54,6 @@ fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Vec<Vot
             let neighbours = search.own_neighbours(range, deepest);
             counts.iter_mut().for_each(|(_, c)| c.observe(&table, start, &neighbours));
         }
-        let most = alike.iter().map(|(_, p)| k(p)).max().unwrap_or(0);
         let near = Arc::new(Neighbourhood::new(search, most, alike.len() > 1));
         for (i, params) in alike {
             let counts = counts.iter().find(|c| c.0 == i).map(|c| &c.1);
@@ -61,7 +61,7 @@ fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Vec<Vot
         }
     }
     fitted.sort_by_key(|f| f.0);
-    fitted.into_iter().map(|f| f.1).collect()
+    Ok(fitted.into_iter().map(|f| f.1).collect())
 }
 
 impl Learner for Lazy {
@@ -75,6 +75,10 @@ impl Learner for Lazy {
 
     fn forget(&mut self, other: &dyn Learner) -> Result<()> {
         self.store.forget(&same_kind::<Lazy>(other)?.store)
+    }
+
+    fn takes_weights(&self) -> bool {
+        true
     }
 
     fn used(&self, space: &Space) -> Used {
@@ -96,7 +100,7 @@ impl Learner for Lazy {
     }
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
-        let fitted = fit_together(&self.store, &[self.params], space).into_iter().next();
+        let fitted = fit_together(&self.store, &[self.params], space)?.into_iter().next();
         fitted.map(|f| Box::new(f) as Box<dyn Scorer>).ok_or_else(codec::nothing)
     }
 
@@ -111,7 +115,7 @@ impl Learner for Lazy {
     fn fit_peers(&self, peers: &[Box<dyn Learner>], space: &Space) -> Result<Vec<Peer>> {
         let params = peers.iter().map(|p| same_kind::<Lazy>(&**p).map(|p| p.params));
         let params = params.collect::<Result<Vec<Params>>>()?;
-        let fitted = fit_together(&self.store, &params, space);
+        let fitted = fit_together(&self.store, &params, space)?;
         let peer = |(params, voting): (Params, Voting)| -> Peer {
             (Box::new(Lazy { params, store: self.store.clone() }), Box::new(voting))
         };
@@ -120,6 +124,14 @@ impl Learner for Lazy {
 
     fn insight(&self, space: &Space, most: usize) -> Insight {
         insight::insight(&self.store.table(), space.labels.len(), most)
+    }
+
+    fn notes(&self, _space: &Space) -> Vec<String> {
+        let (k, rows) = (self.params.k, self.store.rows());
+        if k as u64 <= rows {
+            return Vec::new();
+        }
+        vec![format!("k={k} is more than the {rows} rows there are: all of them are asked")]
     }
 
     fn heap_size(&self) -> usize {

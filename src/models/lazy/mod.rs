@@ -48,6 +48,8 @@ mod params;
 mod posterior;
 mod predict;
 mod search;
+#[cfg(test)]
+mod tests;
 mod votes;
 
 use super::{Algorithm, Capabilities};

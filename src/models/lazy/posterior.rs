@@ -63,12 +63,14 @@ impl PosteriorCounts {
             let seen = &self.seen[y * k..(y + 1) * k];
             // Rows none of whose neighbours have the label are those that are left.
             let none = seen.iter().fold([with, without], |[a, b], c| [a - c[0], b - c[1]]);
-            let prior = ((s + with) / (s + without)).ln();
             let all = s * (k + 1) as f64;
-            let given = |c: &[f64; 2]| {
-                ((s + c[0]) / (all + with)).ln() - ((s + c[1]) / (all + without)).ln()
+            // One quotient of products: of whole numbers it is exact, so that equal odds are equal.
+            let log_odds = |c: &[f64; 2]| {
+                let on = (s + with) * (s + c[0]) * (all + without);
+                let off = (s + without) * (s + c[1]) * (all + with);
+                (on / off).ln()
             };
-            out.extend(std::iter::once(&none).chain(seen).map(|c| prior + given(c)));
+            out.extend(std::iter::once(&none).chain(seen).map(log_odds));
         }
         out
     }

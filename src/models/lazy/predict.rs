@@ -210,14 +210,6 @@ impl Scorer for Voting {
         });
         Ok(out)
     }
-
-    fn notes(&self) -> Vec<String> {
-        let (k, rows) = (self.params.k, self.near.search.table().total());
-        if (k as u64) <= rows {
-            return Vec::new();
-        }
-        vec![format!("k={k} is more than the {rows} rows there are: all of them are asked")]
-    }
 }
 
 /// The log-odds of what all neighbours say: its probability rounds to 1.

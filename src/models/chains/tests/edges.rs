@@ -45,7 +45,7 @@ fn separable_data_converges_with_finite_weights() {
     every(|spec| {
         let model = train(spec, &labels, &x);
         finite(&model, &x);
-        assert!(model.notes().unwrap().is_empty(), "{spec}: {:?}", model.notes());
+        assert!(model.notes().is_empty(), "{spec}: {:?}", model.notes());
         // Bags of an ensemble leave out rows at the edge.
         let edge = if spec.starts_with("ecc") { 3 } else { 0 };
         for (r, set) in predicted(&model, &x).iter().enumerate() {
@@ -120,15 +120,15 @@ fn a_copy_of_a_label_follows_it() {
 fn a_limit_that_was_reached_is_told() {
     let (labels, features) = dependent(150, 4);
     let stopped = train("br(base=logistic(max_steps=1))", &labels, &features);
-    let notes = stopped.notes().unwrap();
+    let notes = stopped.notes();
     assert_eq!(notes.len(), 1);
     assert!(notes[0].starts_with("4 of 4 classifiers stopped before"), "{notes:?}");
     assert!(notes[0].contains("after 1 steps") && notes[0].contains("raise max_steps"));
     // The note is kept with the model.
     let bytes = crate::store::to_bytes(&stopped).unwrap();
     let read = crate::store::from_bytes(&bytes, &Registry::default()).unwrap();
-    assert_eq!(read.notes().unwrap(), notes);
-    assert!(train("br", &labels, &features).notes().unwrap().is_empty());
+    assert_eq!(read.notes(), notes);
+    assert!(train("br", &labels, &features).notes().is_empty());
 }
 
 #[test]
@@ -140,6 +140,19 @@ fn one_label_only_is_enough() {
         finite(&model, &x);
         let sets = predicted(&model, &x);
         assert!(sets[0].is_empty() && sets[29] == ["only"], "{spec}: {sets:?}");
+    });
+}
+
+#[test]
+fn without_a_feature_only_frequencies_count() {
+    let none: ArrayRef = arrow::array::new_null_array(maps(&[vec![1.0]]).data_type(), 50);
+    let labels = label_lists((0..50).map(|r| if r % 5 == 0 { vec!["a"] } else { vec!["b"] }));
+    let scores = log_odds(&train("br", &labels, &none), &none);
+    for row in scores.chunks(2) {
+        assert!((row[0] - 0.25f64.ln()).abs() < 1e-6 && (row[1] - 4f64.ln()).abs() < 1e-6);
+    }
+    every(|spec| {
+        finite(&train(spec, &labels, &none), &none);
     });
 }
 

@@ -8,6 +8,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Stored points per matrix product: with the queries of a block, they stay in the cache.
 const DENSE_BLOCK: usize = 1024;
@@ -20,7 +21,7 @@ const QUERIES: usize = 128;
 #[derive(Debug)]
 pub(super) struct Exact {
     distance: Distance,
-    points: Points,
+    points: Arc<Points>,
     /// Row by row what is multiplied with a query; empty when distances are no products.
     matrix: Vec<f64>,
     columns: usize,
@@ -33,7 +34,7 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn new(points: Points, terms: (usize, usize), distance: Distance) -> Self {
+    pub(super) fn new(points: Arc<Points>, terms: (usize, usize), distance: Distance) -> Self {
         let sparse = points.sparse.entries() > 0 || points.category_width > 0;
         let entries = (0..points.len).map(|i| points.sparse.row(i).0.len()).max().unwrap_or(0);
         let norms = (0..points.len).map(|i| norm(&points, i, distance));
@@ -94,14 +95,6 @@ impl Exact {
                 self.base = (0..points.len).map(size).collect();
             }
         }
-    }
-
-    pub(super) fn points(&self) -> &Points {
-        &self.points
-    }
-
-    pub(super) fn distance(&self) -> Distance {
-        self.distance
     }
 
     /// The `k` nearest points of some `queries`; `take` appends those of one query to its answer.

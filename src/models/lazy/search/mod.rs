@@ -30,17 +30,23 @@
 //!
 //! Per query, one row of a matrix product with the stored rows, or the lengths of the lists of its
 //! entries. Memory is that of a scaled copy of the stored rows, and of one block of queries per
-//! thread, never of all pairs.
+//! thread, never of all pairs. `index=hnsw` asks a graph of near neighbours instead: a few hundred
+//! distances per query, nearly all of the true neighbours, and a graph to build when the model is
+//! first used (one thread, minutes for a million rows).
 
 mod candidates;
 mod exact;
+mod hnsw;
 mod points;
 mod postings;
 mod scaling;
 
 use crate::data::{FeatureSpace, Rows};
+use crate::error::Result;
 use crate::stats::RowTable;
 use exact::Exact;
+use hnsw::Hnsw;
+use points::Points;
 use scaling::Scaling;
 use std::ops::Range;
 use std::sync::Arc;
@@ -106,22 +112,44 @@ impl Neighbours {
     }
 }
 
+/// How the nearest points are found.
+#[derive(Debug)]
+enum Index {
+    Exact(Exact),
+    Hnsw(Hnsw),
+}
+
 /// The stored rows, laid out to be searched.
 #[derive(Debug)]
 pub(super) struct Search {
     table: Arc<RowTable>,
     scaling: Scaling,
-    exact: Exact,
+    points: Arc<Points>,
+    distance: Distance,
+    index: Index,
 }
 
 impl Search {
-    /// Makes the rows of `table` ready.
-    pub(super) fn new(table: Arc<RowTable>, features: &FeatureSpace, metric: Metric) -> Self {
+    /// Makes the rows of `table` ready for searches of at most `k` neighbours.
+    ///
+    /// # Errors
+    ///
+    /// A graph cannot be built because there is no thread for it.
+    pub(super) fn try_new(
+        table: Arc<RowTable>,
+        features: &FeatureSpace,
+        metric: Metric,
+        k: usize,
+    ) -> Result<Self> {
         let scaling = Scaling::fit(&table, features, metric.scale);
-        let points = scaling.place(&table.rows, 0..table.len());
+        let points = Arc::new(scaling.place(&table.rows, 0..table.len()));
         let terms = (features.sparse_len(), features.value_len());
-        let exact = Exact::new(points, terms, metric.distance);
-        Search { table, scaling, exact }
+        let distance = metric.distance;
+        let index = match metric.index {
+            IndexKind::Exact => Index::Exact(Exact::new(Arc::clone(&points), terms, distance)),
+            IndexKind::Hnsw => Index::Hnsw(Hnsw::try_new(&points, distance, k)?),
+        };
+        Ok(Search { table, scaling, points, distance, index })
     }
 
     /// The stored rows.
@@ -131,8 +159,8 @@ impl Search {
 
     /// The `k` stored rows nearest to each of some `rows`.
     pub(super) fn neighbours(&self, rows: &Rows, range: Range<usize>, k: usize) -> Neighbours {
-        let queries = self.scaling.place(rows, range.clone());
-        self.exact.nearest(&queries, 0..range.len(), k, |_, found, out| {
+        let queries = Arc::new(self.scaling.place(rows, range.clone()));
+        self.nearest(&queries, 0..range.len(), k, |_, found, out| {
             self.expand(found, k, None, out);
         })
     }
@@ -140,9 +168,22 @@ impl Search {
     /// The `k` stored rows nearest to each of some stored rows, itself left out: of a row that was
     /// seen several times, the others are its neighbours.
     pub(super) fn own_neighbours(&self, range: Range<usize>, k: usize) -> Neighbours {
-        self.exact.nearest(self.exact.points(), range, k + 1, |query, found, out| {
+        self.nearest(&self.points, range, k + 1, |query, found, out| {
             self.expand(found, k, Some(query as u32), out);
         })
+    }
+
+    fn nearest(
+        &self,
+        queries: &Arc<Points>,
+        range: Range<usize>,
+        k: usize,
+        take: impl Fn(usize, &[(f64, u32)], &mut Neighbours) + Sync,
+    ) -> Neighbours {
+        match &self.index {
+            Index::Exact(exact) => exact.nearest(queries, range, k, take),
+            Index::Hnsw(hnsw) => hnsw.nearest(queries, range, k, take),
+        }
     }
 
     /// Appends the neighbours of one query: each distinct row as often as it was seen.
@@ -151,7 +192,7 @@ impl Search {
         for &(far, row) in found {
             let seen = self.table.counts[row as usize] - u64::from(own == Some(row));
             let times = left.min(usize::try_from(seen).unwrap_or(usize::MAX));
-            let distance = self.exact.distance().of(far);
+            let distance = self.distance.of(far);
             out.rows.extend(std::iter::repeat_n(row, times));
             out.distances.extend(std::iter::repeat_n(distance, times));
             left -= times;

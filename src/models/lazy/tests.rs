@@ -1,0 +1,221 @@
+//! Lazy learners against brute force, and what the common suite cannot say.
+
+mod behaviour;
+mod brute;
+
+use super::fit::Lazy;
+use crate::math::sigmoid;
+use crate::models::{Model, Registry, Trainer};
+use arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder,
+    StructArray,
+};
+use brute::Brute;
+use std::sync::Arc;
+
+/// A fixed sequence that looks random (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((x ^ (x >> 31)) >> 11) as usize % n
+    }
+
+    fn unless<T>(&mut self, one_in: usize, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if one_in > 0 && self.below(one_in) == 0 { None } else { Some(value(self)) }
+    }
+}
+
+/// A row of these tests; `None` is NULL.
+#[derive(Debug, Clone)]
+struct Row {
+    x: [Option<f64>; 3],
+    flag: Option<bool>,
+    city: Option<usize>,
+    words: Option<Vec<usize>>,
+    labels: Vec<usize>,
+}
+
+/// Rows on a coarse grid, so that distances are often equal, and some of them twice or more.
+fn grid(dice: &mut Dice, len: usize, missing: usize) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    while rows.len() < len {
+        if dice.below(4) == 0 && !rows.is_empty() {
+            let again = rows[dice.below(rows.len())].clone();
+            rows.push(again);
+            continue;
+        }
+        let x = [0, 1, 2].map(|_| dice.unless(missing, |d| d.below(5) as f64 / 4.0));
+        let flag = dice.unless(missing, |d| d.below(2) == 0);
+        let city = dice.unless(missing, |d| d.below(3));
+        let words = dice.unless(missing, |d| (0..d.below(3)).map(|_| d.below(4)).collect());
+        let labels = (0..4).filter(|&y| dice.below(3) == 0 || x[0] == Some(y as f64 / 4.0));
+        rows.push(Row { x, flag, city, words, labels: labels.collect() });
+    }
+    // The ends of the grid, so that scaling is by whole powers of two.
+    for (row, end) in [0.0, 1.0].into_iter().enumerate() {
+        rows[row].x = [Some(end); 3];
+    }
+    rows
+}
+
+/// Which columns a table has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Columns {
+    Dense,
+    Sparse,
+    Categories,
+    Mixed,
+}
+
+fn features(rows: &[Row], columns: Columns) -> ArrayRef {
+    let x = |i: usize| Arc::new(rows.iter().map(|r| r.x[i]).collect::<Float64Array>()) as ArrayRef;
+    let flag: ArrayRef = Arc::new(rows.iter().map(|r| r.flag).collect::<BooleanArray>());
+    let city = |i: usize| -> ArrayRef {
+        let name =
+            |r: &Row| r.city.map(|c| ["oslo", "paris", "rome"][(c + i * r.labels.len()) % 3]);
+        Arc::new(rows.iter().map(name).collect::<StringArray>())
+    };
+    let mut words = ListBuilder::new(StringBuilder::new());
+    for row in rows {
+        let names =
+            row.words.as_ref().map(|w| w.iter().map(|w| Some(["ant", "bee", "cat", "dog"][*w])));
+        words.append_option(names);
+    }
+    let words: ArrayRef = Arc::new(words.finish());
+    let named = match columns {
+        Columns::Dense => vec![("x0", x(0)), ("x1", x(1)), ("x2", x(2))],
+        Columns::Sparse => vec![("flag", flag), ("words", words)],
+        Columns::Categories => vec![("a", city(0)), ("b", city(1))],
+        Columns::Mixed => {
+            vec![("x0", x(0)), ("x1", x(1)), ("flag", flag), ("a", city(0)), ("words", words)]
+        }
+    };
+    Arc::new(StructArray::try_from(named).unwrap())
+}
+
+fn labels(rows: &[Row]) -> ArrayRef {
+    let mut b = ListBuilder::new(StringBuilder::new());
+    rows.iter().for_each(|r| b.append_value(r.labels.iter().map(|y| Some(format!("l{y}")))));
+    Arc::new(b.finish())
+}
+
+fn train(spec: &str, rows: &[Row], columns: Columns) -> Model {
+    let mut trainer = Trainer::try_new(&Registry::default(), spec).unwrap();
+    trainer.observe(&labels(rows), &features(rows, columns)).unwrap();
+    trainer.finish().unwrap()
+}
+
+fn state(model: &Model) -> &Lazy {
+    model.learner().as_any().downcast_ref().unwrap()
+}
+
+/// Label numbers and probabilities, row by row.
+fn answers(model: &Model, features: &ArrayRef) -> Vec<(Vec<u32>, Vec<f64>)> {
+    let rows = model.read(features).unwrap();
+    let (scorer, labels) = (model.scorer().unwrap(), model.space().labels.len());
+    let (mut sets, mut scores) = (crate::data::LabelSets::default(), Vec::new());
+    scorer.predict(&rows, &mut sets).unwrap();
+    scorer.score(&rows, &mut scores).unwrap();
+    assert!(scores.iter().all(|s| s.is_finite()));
+    let scores = scores.chunks_exact(labels).map(|s| s.iter().map(|&s| sigmoid(s)).collect());
+    sets.iter().map(<[u32]>::to_vec).zip(scores).collect()
+}
+
+/// Whether the model says what its definition says.
+#[track_caller]
+fn agrees_with_brute_force(model: &Model, queries: &ArrayRef) {
+    let table = state(model).store.table();
+    let rows = table.repeated();
+    let brute = Brute {
+        rows: &rows,
+        params: state(model).params,
+        labels: model.space().labels.len(),
+        sparse: model.space().features.sparse_len(),
+    };
+    let expected = brute.answers(&model.read(queries).unwrap());
+    for (i, (found, expected)) in answers(model, queries).iter().zip(&expected).enumerate() {
+        assert_eq!(found.0, expected.0, "{} query {i}: {found:?} {expected:?}", model.spec());
+        for (a, b) in found.1.iter().zip(&expected.1) {
+            assert!((a - b).abs() < 1e-9, "{} query {i}: {found:?} {expected:?}", model.spec());
+        }
+    }
+}
+
+const METHODS: [&str; 5] = ["brknn", "brknn_a", "brknn_b", "lpknn", "mlknn"];
+
+#[test]
+fn brute_force_with_many_ties() {
+    let mut dice = Dice(7);
+    for columns in [Columns::Dense, Columns::Sparse, Columns::Categories, Columns::Mixed] {
+        for (round, missing) in [(0, 0), (1, 6), (2, 0), (3, 3)] {
+            let (rows, queries) = (grid(&mut dice, 60, missing), grid(&mut dice, 25, missing));
+            let queries = features(&queries, columns);
+            for method in METHODS {
+                let k = [1, 2, 5, 8][(round + method.len()) % 4];
+                let model = train(&format!("{method}(k={k})"), &rows, columns);
+                agrees_with_brute_force(&model, &queries);
+                agrees_with_brute_force(&model, &features(&rows, columns));
+            }
+        }
+    }
+}
+
+#[test]
+fn brute_force_of_other_distances_and_weights() {
+    let mut dice = Dice(11);
+    let options = [
+        "distance=manhattan",
+        "distance=manhattan, weight=distance, scale=none",
+        "distance=cosine, scale=none",
+        "distance=cosine",
+        "weight=distance",
+        "scale=standard, weight=distance",
+        "scale=none",
+    ];
+    for columns in [Columns::Dense, Columns::Sparse, Columns::Mixed] {
+        for option in options {
+            let (mut rows, mut queries) = (grid(&mut dice, 40, 5), grid(&mut dice, 12, 5));
+            // Real scales and weights differ in their last digits: no ties wanted there.
+            let exact = ["weight", "standard", "cosine"].iter().all(|o| !option.contains(o));
+            if !exact {
+                let x = rows.iter_mut().chain(&mut queries).flat_map(|r| r.x.iter_mut().flatten());
+                x.for_each(|x| *x = dice.below(1 << 20) as f64 / f64::from(1 << 20));
+            }
+            let queries = features(&queries, columns);
+            for method in METHODS {
+                let k = if exact { 4 } else { 1 };
+                let model = train(&format!("{method}(k={k}, {option})"), &rows, columns);
+                agrees_with_brute_force(&model, &queries);
+            }
+        }
+    }
+}
+
+fn sets(model: &Model, features: &ArrayRef) -> Vec<Vec<String>> {
+    let lists = model.predict(features).unwrap();
+    let names = |l: ArrayRef| l.as_string::<i32>().iter().flatten().map(str::to_string).collect();
+    lists.iter().map(|l| l.map(names).unwrap_or_default()).collect()
+}
+
+/// One column of numbers.
+fn line(x: impl IntoIterator<Item = f64>) -> ArrayRef {
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values(x));
+    Arc::new(StructArray::try_from(vec![("x", x)]).unwrap())
+}
+
+fn lists(sets: &[&[&str]]) -> ArrayRef {
+    let mut b = ListBuilder::new(StringBuilder::new());
+    sets.iter().for_each(|s| b.append_value(s.iter().map(Some)));
+    Arc::new(b.finish())
+}
+
+fn learn(spec: &str, labels: &ArrayRef, features: &ArrayRef) -> Model {
+    let mut trainer = Trainer::try_new(&Registry::default(), spec).unwrap();
+    trainer.observe(labels, features).unwrap();
+    trainer.finish().unwrap()
+}

@@ -1,0 +1,184 @@
+//! Values that can be worked out by hand, bounds, and bad input.
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::store::to_bytes;
+
+#[test]
+fn votes_are_counted_as_defined() {
+    // Around 0: three rows with {a}, two with {b, c}, one with nothing; far away two with {d}.
+    let x = line([0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 1.0, 0.99]);
+    let labels = lists(&[&["a"], &["b", "c"], &["a"], &["b", "c"], &["a"], &[], &["d"], &["d"]]);
+    let near = line([0.0]);
+    let predicted = |spec: &str| sets(&learn(spec, &labels, &x), &near).remove(0);
+    assert_eq!(predicted("brknn(k=1)"), ["a"]);
+    assert_eq!(predicted("brknn(k=3)"), ["a"]);
+    // Half is not more than half.
+    assert!(predicted("brknn(k=6)").is_empty());
+    assert_eq!(predicted("brknn_a(k=6)"), ["a"]);
+    // Seven labels in six sets: one label; in the nearest four sets six labels, 1.5 rounds to two.
+    assert_eq!(predicted("brknn_b(k=6)"), ["a"]);
+    assert_eq!(predicted("brknn_b(k=4)"), ["a", "b"]);
+    assert_eq!(predicted("lpknn(k=6)"), ["a"]);
+    // Two of each: the set of the nearest.
+    assert_eq!(predicted("lpknn(k=4)"), ["a"]);
+    assert_eq!(sets(&learn("lpknn(k=4)", &labels, &x), &line([0.03])).remove(0), ["b", "c"]);
+    let ranked = learn("lpknn(k=6)", &labels, &x).rank_sets(&near, 9).unwrap().remove(0);
+    let shares: Vec<f64> = ranked.iter().map(|r| r.probability).collect();
+    assert_eq!(shares, [3.0 / 6.0, 2.0 / 6.0, 1.0 / 6.0]);
+    // Scores are shares.
+    let shares = &answers(&learn("brknn(k=6)", &labels, &x), &near)[0].1;
+    for (share, expected) in shares.iter().zip([0.5, 1.0 / 3.0, 1.0 / 3.0, 0.0]) {
+        assert!((share - expected).abs() < 1e-12, "{shares:?}");
+    }
+}
+
+/// Rows on a line, each between two of the other kind.
+fn alternating(copies: usize) -> (ArrayRef, ArrayRef) {
+    let rows: Vec<usize> = (0..40).flat_map(|i| vec![i; copies]).collect();
+    let on: &[&str] = &["on"];
+    let sets: Vec<&[&str]> = rows.iter().map(|i| if i % 2 == 0 { on } else { &[] }).collect();
+    (lists(&sets), line(rows.iter().map(|&i| i as f64)))
+}
+
+#[test]
+fn a_row_is_not_its_own_neighbour() {
+    // The nearest other row is always of the other kind, so a neighbour that is on says off. With
+    // itself as neighbour, each row would say what it is.
+    let (labels, x) = alternating(1);
+    let model = learn("mlknn(k=1)", &labels, &x);
+    let predicted = sets(&model, &x);
+    assert!(predicted.iter().enumerate().all(|(i, set)| set.is_empty() == (i % 2 == 0)));
+    // Every row twice: now the nearest other row is its copy, which is of the same kind.
+    let (labels, x) = alternating(2);
+    let predicted = sets(&learn("mlknn(k=1)", &labels, &x), &x);
+    assert!(predicted.iter().enumerate().all(|(i, set)| set.is_empty() == (i / 2 % 2 == 1)));
+}
+
+#[test]
+fn parts_merge_into_the_same_model() {
+    let rows = grid(&mut Dice(3), 120, 6);
+    let whole = train("mlknn(k=4)", &rows, Columns::Mixed);
+    let mut merged = Trainer::try_new(&Registry::default(), "mlknn(k=4)").unwrap();
+    // Parts with other extremes, and in another order.
+    let mut sorted = rows.clone();
+    sorted.sort_by(|a, b| b.x[0].partial_cmp(&a.x[0]).unwrap());
+    for part in sorted.chunks(15) {
+        merged.merge(&train("mlknn(k=4)", part, Columns::Mixed)).unwrap();
+    }
+    assert_eq!(to_bytes(&merged.finish().unwrap()).unwrap(), to_bytes(&whole).unwrap());
+}
+
+#[test]
+fn peers_say_what_they_would_say_alone() {
+    let rows = grid(&mut Dice(5), 70, 6);
+    let queries = features(&grid(&mut Dice(6), 30, 6), Columns::Mixed);
+    let registry = Registry::default();
+    let mut specs = Vec::new();
+    for method in METHODS {
+        specs.extend([1, 3, 30, 500].map(|k| format!("{method}(k={k})")));
+        specs.push(format!("{method}(k=2, distance=manhattan, weight=distance)"));
+    }
+    let resolved: Vec<_> = specs.iter().map(|s| registry.resolve(s).unwrap()).collect();
+    let peers = train("brknn", &rows, Columns::Mixed).peers(&resolved).unwrap();
+    for (spec, peer) in specs.iter().zip(&peers) {
+        let alone = train(spec, &rows, Columns::Mixed);
+        assert_eq!(answers(peer, &queries), answers(&alone, &queries), "{spec}");
+        assert_eq!(to_bytes(peer).unwrap(), to_bytes(&alone).unwrap());
+    }
+    let other = registry.resolve("brknn(keep=sample(5))").unwrap();
+    let refused = train("brknn", &rows, Columns::Mixed).peers(&[other]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Incompatible);
+}
+
+#[test]
+fn more_neighbours_than_rows_are_all_rows() {
+    let (labels, x) = alternating(1);
+    let model = learn("brknn(k=41)", &labels, &x);
+    let note = "k=41 is more than the 40 rows there are: all of them are asked";
+    assert_eq!(model.notes(), [note]);
+    assert!(learn("brknn(k=40)", &labels, &x).notes().is_empty());
+    assert!(answers(&model, &x).iter().all(|a| (a.1[0] - 0.5).abs() < 1e-12));
+    let error = Trainer::try_new(&Registry::default(), "brknn(k=0)").unwrap_err();
+    assert!(error.to_string().contains("it takes a whole number from 1 to 1000000"), "{error}");
+}
+
+#[test]
+fn odd_rows_are_scored() {
+    // A constant feature says nothing, wherever a query lies; a feature that is always missing too.
+    let constant: ArrayRef = Arc::new(Float64Array::from(vec![5.0; 4]));
+    let missing: ArrayRef = Arc::new(Float64Array::from(vec![None; 4]));
+    let x: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0, 2.0, 3.0]));
+    let table = |c: &ArrayRef, m: &ArrayRef, x: &ArrayRef| -> ArrayRef {
+        let named = vec![("c", Arc::clone(c)), ("m", Arc::clone(m)), ("x", Arc::clone(x))];
+        Arc::new(StructArray::try_from(named).unwrap())
+    };
+    let labels = lists(&[&["a"], &["b"], &["c"], &["d"]]);
+    let model = learn("brknn(k=1)", &labels, &table(&constant, &missing, &x));
+    let far: ArrayRef = Arc::new(Float64Array::from(vec![1e300, -1e300, 5.0, 0.0]));
+    assert_eq!(sets(&model, &table(&far, &far, &x)), [["a"], ["b"], ["c"], ["d"]]);
+    // A row of which nothing is known stands at the mean, 1.5: two rows are equally near, and the
+    // first in the order of content is asked.
+    let nothing = sets(&model, &table(&missing, &missing, &missing));
+    assert!(nothing[0] == ["b"] || nothing[0] == ["c"], "{nothing:?}");
+    assert!(nothing.iter().all(|set| *set == nothing[0]));
+    // Values whose squares are infinite.
+    let huge: ArrayRef = Arc::new(Float64Array::from(vec![-1.7e308, 1.7e308, 1e300, 0.0]));
+    for scale in ["minmax", "standard", "none"] {
+        let model = learn(&format!("brknn(k=1, scale={scale})"), &labels, &table(&huge, &x, &x));
+        assert_eq!(sets(&model, &table(&huge, &x, &x))[1], ["b"], "{scale}");
+        answers(&model, &table(&far, &far, &x));
+    }
+}
+
+#[test]
+fn the_last_rows_exist_in_a_stream_only() {
+    let registry = Registry::default();
+    let error = Trainer::try_new(&registry, "brknn(k=1, keep=last(2))").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("depends on the order of rows"), "{error}");
+    let (algorithm, spec) = registry.resolve("brknn(k=1, keep=last(2))").unwrap();
+    let mut trainer = Trainer::start_in_order(algorithm, spec).unwrap();
+    for (label, x) in [("a", 0.0), ("b", 1.0), ("c", 2.0)] {
+        trainer.observe(&lists(&[&[label]]), &line([x])).unwrap();
+    }
+    let model = trainer.finish().unwrap();
+    assert_eq!(sets(&model, &line([0.0, 2.0])), [["b"], ["c"]]);
+    // Stored and reopened, it goes on.
+    let stored = crate::store::from_bytes(&to_bytes(&model).unwrap(), &registry).unwrap();
+    let mut trainer = stored.reopen().unwrap();
+    trainer.observe(&lists(&[&["d"]]), &line([3.0])).unwrap();
+    assert_eq!(sets(&trainer.finish().unwrap(), &line([0.0, 3.0])), [["c"], ["d"]]);
+    let error = trainer.merge(&model).unwrap_err();
+    assert!(error.to_string().contains("use keep=sample(2)"), "{error}");
+}
+
+#[test]
+fn a_graph_finds_nearly_all_neighbours() {
+    let mut dice = Dice(21);
+    let mut numbers = |n: usize| -> Vec<ArrayRef> {
+        let column = |d: &mut Dice| (0..n).map(|_| d.below(1 << 20) as f64).collect::<Vec<_>>();
+        (0..8).map(|_| Arc::new(Float64Array::from(column(&mut dice))) as ArrayRef).collect()
+    };
+    let table = |columns: Vec<ArrayRef>| -> ArrayRef {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        Arc::new(StructArray::try_from(names.into_iter().zip(columns).collect::<Vec<_>>()).unwrap())
+    };
+    let (stored, queries) = (table(numbers(3000)), table(numbers(200)));
+    let names: Vec<String> = (0..3000).map(|i| format!("{i:04}")).collect();
+    let sets: Vec<[&str; 1]> = names.iter().map(|n| [n.as_str()]).collect();
+    let labels = lists(&sets.iter().map(|s| s.as_slice()).collect::<Vec<_>>());
+    // Every row has a label of its own: the labels with a share are the neighbours.
+    let neighbours = |spec: &str| -> Vec<Vec<usize>> {
+        let model = learn(spec, &labels, &stored);
+        let near = |scores: Vec<f64>| (0..3000).filter(|&y| scores[y] > 0.05).collect();
+        answers(&model, &queries).into_iter().map(|a| near(a.1)).collect()
+    };
+    let exact = neighbours("brknn(k=10)");
+    let found = neighbours("brknn(k=10, index=hnsw)");
+    assert!(exact.iter().all(|n| n.len() == 10));
+    let common = |(a, b): (&Vec<usize>, &Vec<usize>)| a.iter().filter(|i| b.contains(i)).count();
+    let hits: usize = exact.iter().zip(&found).map(common).sum();
+    assert!(hits >= 1980, "{hits} of 2000 neighbours found");
+    assert_eq!(found, neighbours("brknn(k=10, index=hnsw)"));
+}
