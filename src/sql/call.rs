@@ -206,10 +206,22 @@ pub(super) const METRIC_PARAMETERS: &[(&str, &str)] = &[
     ("label_count", "How many labels there can be; those that occur when it is left out."),
 ];
 
+/// The parameters of a metric of scores.
+pub(super) const RANK_PARAMETERS: &[(&str, &str)] = &[
+    METRIC_PARAMETERS[0],
+    ("scores", "The labels of the row with their scores, as score_labels returns them."),
+    METRIC_PARAMETERS[2],
+];
+
 /// The documentation of the metric called `name` in SQL.
 pub(super) fn metric_documentation(name: &str) -> Option<&'static Documentation> {
     static ALL: LazyLock<Vec<(&str, Documentation)>> = LazyLock::new(|| {
-        METRICS.iter().map(|(name, summary)| (*name, metric_entry(name, summary))).collect()
+        let of_sets = METRICS.iter().map(|m| (m, METRIC_PARAMETERS));
+        let of_scores = RANK_METRICS.iter().map(|m| (m, RANK_PARAMETERS));
+        let entry = |((name, summary), parameters): (&(&'static str, &str), _)| {
+            (*name, metric_entry(name, summary, parameters))
+        };
+        of_sets.chain(of_scores).map(entry).collect()
     });
     ALL.iter().find(|m| m.0 == name).map(|m| &m.1)
 }
@@ -232,13 +244,22 @@ const METRICS: &[(&str, &str)] = &[
     ("label_report", "Counts of each label: true and predicted, only predicted, only true."),
 ];
 
-fn metric_entry(name: &str, summary: &str) -> Documentation {
-    let parameters = match name {
-        "label_report" => &METRIC_PARAMETERS[..2],
-        _ => METRIC_PARAMETERS,
-    };
-    let optional = if parameters.len() > 2 { "[, label_count]" } else { "" };
-    let syntax = format!("{name}(truth, predicted{optional})");
+const RANK_METRICS: &[(&str, &str)] = &[
+    ("ranking_loss", "The share of pairs of a true and another label that are in the wrong order."),
+    ("one_error", "The share of rows whose best label is not a true one."),
+    ("coverage", "How many labels stand before the last true one of a row, mean of rows."),
+    ("average_precision", "The share of true labels down to each true label, mean of rows."),
+    ("precision_at_1", "The share of rows whose best label is a true one."),
+    ("precision_at_3", "The share of true labels among the 3 best, mean of rows."),
+    ("precision_at_5", "The share of true labels among the 5 best, mean of rows."),
+    ("ndcg_at_5", "Discounted gain of the 5 best labels over the best there can be, mean of rows."),
+];
+
+fn metric_entry(name: &str, summary: &str, parameters: &[(&str, &str)]) -> Documentation {
+    let taken = if name == "label_report" { 2 } else { parameters.len() };
+    let parameters = &parameters[..taken];
+    let optional = if taken > 2 { "[, label_count]" } else { "" };
+    let syntax = format!("{name}({}, {}{optional})", parameters[0].0, parameters[1].0);
     let mut entry = DocumentationBuilder::new_with_details(SECTION, summary, syntax);
     for (name, what) in parameters {
         entry = entry.with_argument(*name, *what);
