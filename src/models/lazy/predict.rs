@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::math::{FixedState, logit};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Queries that are searched at a time: their neighbours are in memory.
 pub(super) const CHUNK: usize = 4096;
@@ -38,12 +38,9 @@ impl Neighbourhood {
             return Arc::new(self.search.neighbours(rows, range, self.k));
         };
         let hash = fingerprint(rows, first);
-        let known = |answers: &mut MutexGuard<'_, Vec<(u64, Arc<Neighbours>)>>| {
-            answers.iter().find(|a| a.0 == hash).map(|a| Arc::clone(&a.1))
-        };
-        let mut list = answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = known(&mut list) {
-            return answer;
+        let list = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, answer)) = list.iter().find(|a| a.0 == hash) {
+            return Arc::clone(answer);
         }
         // Searching spreads over threads, which might come here: not under the lock.
         drop(list);
