@@ -6,6 +6,8 @@ use arrow::array::{
     Array, ArrayRef, AsArray, LargeBinaryArray, RecordBatch, StringArray, UInt32Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,13 +53,17 @@ impl Checkpoint {
 
     /// Adds a batch.
     pub(super) fn put_batch(&mut self, name: &str, batch: &RecordBatch) -> Result<()> {
-        self.put(name, store::seal(batch)?);
+        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
+        writer.write(batch)?;
+        self.put(name, writer.into_inner()?);
         Ok(())
     }
 
     /// The batch called `name`, if there is one.
     pub(super) fn batch(&self, name: &str) -> Result<Option<RecordBatch>> {
-        self.get(name).map(store::open).transpose()
+        let Some(bytes) = self.get(name) else { return Ok(None) };
+        let mut reader = StreamReader::try_new(bytes, None).map_err(|_| unfit(name))?;
+        reader.next().transpose().map_err(|_| unfit(name))
     }
 
     /// The bytes of the checkpoint.

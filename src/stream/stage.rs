@@ -9,8 +9,9 @@ use arrow::array::AsArray;
 use arrow::array::{
     Array, ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, UInt64Array,
 };
-use arrow::compute::{cast, take};
+use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The column of predicted label sets.
@@ -304,9 +305,9 @@ impl Stage {
             return Err(Error::internal("a stage that scores has a model"));
         };
         let features = layout.features(batch)?;
-        let predicted: ArrayRef = Arc::new(model.predict(&features)?);
+        let predicted = in_pieces(&features, |piece| Ok(Arc::new(model.predict(piece)?)))?;
         let scores = match self.options.learning.scores {
-            true => Some(Arc::new(model.score(&features)?) as ArrayRef),
+            true => Some(in_pieces(&features, |piece| Ok(Arc::new(model.score(piece)?)))?),
             false => None,
         };
         let versions = UInt64Array::from(vec![model.rows(); batch.num_rows()]);
@@ -377,6 +378,28 @@ impl Stage {
         let scores = answers.scores.map(|s| Arc::new(s) as ArrayRef);
         added(batch, Some(predicted), scores, versions)
     }
+}
+
+/// Rows that one thread scores at a time.
+const PIECE: usize = 2048;
+
+/// The answers to all rows, piece by piece on all threads; a model does not change, so pieces do not
+/// depend on each other.
+fn in_pieces(
+    features: &ArrayRef,
+    answer: impl Fn(&ArrayRef) -> Result<ArrayRef> + Sync,
+) -> Result<ArrayRef> {
+    if features.len() <= PIECE {
+        return answer(features);
+    }
+    let starts: Vec<usize> = (0..features.len()).step_by(PIECE).collect();
+    let pieces: Result<Vec<ArrayRef>> = starts
+        .into_par_iter()
+        .map(|start| answer(&features.slice(start, PIECE.min(features.len() - start))))
+        .collect();
+    let pieces = pieces?;
+    let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&pieces)?)
 }
 
 fn brain_of(model: Arc<Model>, options: &StageOptions) -> Result<Brain> {

@@ -41,7 +41,7 @@ struct Open {
 
 enum Reader {
     Query(SendableRecordBatchStream),
-    Ipc(IpcSource<BufReader<File>>),
+    Ipc(Box<IpcSource<BufReader<File>>>),
 }
 
 impl Files {
@@ -100,7 +100,8 @@ impl Files {
     fn open(&self, path: &Path) -> Result<Reader> {
         if path.extension().is_some_and(|e| e == "arrows") {
             let file = File::open(path).map_err(|e| named(path, Error::io("cannot open", e)))?;
-            return Ok(Reader::Ipc(IpcSource::new(BufReader::with_capacity(1 << 18, file))));
+            let file = BufReader::with_capacity(1 << 18, file);
+            return Ok(Reader::Ipc(Box::new(IpcSource::new(file))));
         }
         let name = path.to_string_lossy();
         let query = format!("SELECT * FROM {}", super::super::columns::literal(&name));
