@@ -17,13 +17,16 @@ pub(super) const CHUNK: usize = 4096;
 /// How many answers are remembered for learners that share a search.
 const REMEMBERED: usize = 16;
 
+/// Neighbours, and a hash of the rows that asked for them.
+type Answer = (u64, Arc<Neighbours>);
+
 /// A search, and the most neighbours that anybody asks it for.
 #[derive(Debug)]
 pub(super) struct Neighbourhood {
     pub(super) search: Search,
     pub(super) k: usize,
-    /// The answers given last, by a hash of the rows that asked; only when several learners ask.
-    answers: Option<Mutex<Vec<(u64, Arc<Neighbours>)>>>,
+    /// The answers given last; only when several learners ask.
+    answers: Option<Mutex<Vec<Answer>>>,
 }
 
 impl Neighbourhood {
