@@ -13,11 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rows = (PARTITIONS * ROWS) as u64;
     let shape = GeneratorOptions { rows, features: 8, labels: 5, cardinality: 1.8, seed: 3 };
     let generator = Generator::try_new(shape)?;
-    let batch = |first: usize, rows: usize| {
-        generator
-            .batch(first as u64, rows)?
-            .project(&(1..=9).collect::<Vec<_>>())
-            .map_err(Into::into)
+    let batch = |first: usize, rows: usize| -> labelflow::Result<_> {
+        let batch = generator.batch(first as u64, rows)?.project(&(1..=9).collect::<Vec<_>>())?;
+        Ok(batch)
     };
     let registry = Registry::default();
     let learn = |first: usize, rows: usize| -> labelflow::Result<Model> {

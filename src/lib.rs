@@ -10,6 +10,7 @@
 //!   DataFusion session.
 //! - In Rust: [`models::Trainer`] learns from Arrow arrays, [`models::Model`] predicts,
 //!   [`store`] keeps models as bytes and files, [`evaluate`] compares algorithms.
+//! - On streams: [`stream::OnlineLearner`] predicts each row before it learns it.
 //! - To add an algorithm: [`models::Algorithm`] is the contract, [`conformance`] checks it.
 //!
 //! Without the features `sql` and `cli` the crate builds on Arrow alone.
@@ -52,5 +53,6 @@ pub mod models;
 pub mod sql;
 pub mod stats;
 pub mod store;
+pub mod stream;
 
 pub use error::{Error, ErrorKind, Result};

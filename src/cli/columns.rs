@@ -1,16 +1,21 @@
 //! Which columns of a file are labels, which are features.
 
+use crate::data::{Pattern, Vocabulary, declared_labels, plain_type};
 use crate::error::{Error, Result};
-use crate::models::{Model, holds_features};
-use clap::Args;
-use datafusion::arrow::datatypes::SchemaRef;
+use crate::formats::LabelSource;
+use crate::models::{Model, Spec, Value, holds_features};
+use crate::sql::FileOptions;
+use clap::{Args, ValueEnum};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use std::path::{Path, PathBuf};
 
 /// Options that choose columns.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ColumnOptions {
-    /// The column of labels.
+    /// The column of labels: lists, or texts such as `a;b`. A pattern in which `*` stands for any
+    /// characters, or several names, choose columns of 0 and 1 instead, one for each label.
     #[arg(long, default_value = "labels", value_name = "COLUMN")]
-    pub(super) labels: String,
+    pub(super) labels: Vec<String>,
     /// A column that is a feature; `*` stands for any characters. All but labels when not given.
     #[arg(long, value_name = "PATTERN")]
     pub(super) features: Vec<String>,
@@ -18,12 +23,166 @@ pub(super) struct ColumnOptions {
     /// --features.
     #[arg(long, value_name = "PATTERN")]
     pub(super) exclude: Vec<String>,
+    /// Mulan's list of labels of an ARFF file; by default the file of the same name with .xml, or
+    /// MEKA's header.
+    #[arg(long, value_name = "XML")]
+    pub(super) labels_xml: Option<PathBuf>,
+}
+
+impl Default for ColumnOptions {
+    fn default() -> Self {
+        let labels = vec!["labels".to_string()];
+        ColumnOptions { labels, features: Vec::new(), exclude: Vec::new(), labels_xml: None }
+    }
+}
+
+/// Options that say how label columns are read.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct LabelOptions {
+    /// What stands between the labels of a text column; `;` when not given.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) separator: Option<String>,
+    /// What an empty label field of a CSV file means.
+    #[arg(long, value_enum, default_value_t, value_name = "MEANING")]
+    pub(super) empty_labels: EmptyLabels,
+}
+
+/// Options that say how columns are learned from.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct LearnOptions {
+    #[command(flatten)]
+    pub(super) labels: LabelOptions,
+    /// A column that holds counts; `*` stands for any characters. The same as the parameter
+    /// `counts` of the algorithm.
+    #[arg(long, value_name = "PATTERN")]
+    pub(super) counts: Vec<String>,
+}
+
+/// What an empty label field of a CSV file means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum EmptyLabels {
+    /// The row has no labels.
+    #[default]
+    None,
+    /// The labels of the row are not known.
+    Unlabelled,
+}
+
+impl LearnOptions {
+    /// `spec` with the columns that hold counts.
+    pub(super) fn spec(&self, spec: &str) -> Result<String> {
+        if self.counts.is_empty() {
+            return Ok(spec.to_string());
+        }
+        let mut parsed: Spec = spec.parse()?;
+        if parsed.args.iter().any(|(name, _)| name.as_deref() == Some("counts")) {
+            return Err(Error::usage(format!(
+                "`{spec}` names columns of counts, and so does --counts: use one of them"
+            )));
+        }
+        parsed.args.push((Some("counts".to_string()), Value::Word(self.counts.join("|"))));
+        Ok(parsed.to_string())
+    }
 }
 
 /// The name of a column that is taken to be a row number.
-const ID: &str = "id";
+pub(super) const ID: &str = "id";
 
 impl ColumnOptions {
+    /// How the files of a command become tables.
+    pub(super) fn files(&self) -> FileOptions {
+        // The one label column of a CSV file holds text, even where the first rows look like numbers.
+        let text = self.single().map(Pattern::new);
+        FileOptions {
+            arff_labels: self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml),
+            csv_text: text.into_iter().collect(),
+        }
+    }
+
+    /// The name of the label column.
+    ///
+    /// # Errors
+    ///
+    /// When a set of 0/1 columns is named.
+    pub(super) fn one_label(&self) -> Result<&str> {
+        self.single().ok_or_else(|| {
+            Error::usage(format!(
+                "--labels {}: name one column of lists here",
+                self.labels.join(" --labels ")
+            ))
+        })
+    }
+
+    /// The labels that the label columns declare, whether they occur or not.
+    pub(super) fn declared(&self, schema: &SchemaRef) -> Result<Vocabulary> {
+        let names = schema.fields().iter().map(|f| f.name());
+        match self.single() {
+            Some(one) => declared_labels(schema.field_with_name(one)?),
+            None => Vocabulary::try_from_names(names.filter(|n| self.is_label(n))),
+        }
+    }
+
+    /// The name of the label column, if there is one and not a set of 0/1 columns.
+    fn single(&self) -> Option<&str> {
+        match &self.labels[..] {
+            [one] if !Pattern::new(one).is_open() => Some(one),
+            _ => None,
+        }
+    }
+
+    fn is_label(&self, column: &str) -> bool {
+        self.labels.iter().any(|p| Pattern::new(p).matches(column))
+    }
+
+    /// The label sets of a table, as an SQL expression.
+    ///
+    /// # Errors
+    ///
+    /// A label column that is not there lists those that are.
+    pub(super) fn label_sets(
+        &self,
+        schema: &SchemaRef,
+        input: &str,
+        reading: &LabelOptions,
+    ) -> Result<String> {
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        for pattern in &self.labels {
+            if !names.iter().any(|n| Pattern::new(pattern).matches(n)) {
+                return Err(Error::not_found(format!(
+                    "`{input}` has no label column `{pattern}`; name it with --labels, the columns \
+                     are: {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        let flags = |columns: &[&str]| {
+            let pair = |name: &&str| format!("{}, {}", literal(name), quoted(name));
+            format!("named_struct({})", columns.iter().map(pair).collect::<Vec<_>>().join(", "))
+        };
+        let Some(one) = self.single() else {
+            if reading.separator.is_some() {
+                return Err(Error::usage(
+                    "--separator is for one column of texts: name one column with --labels",
+                ));
+            }
+            let labels: Vec<&str> = names.into_iter().filter(|n| self.is_label(n)).collect();
+            return Ok(flags(&labels));
+        };
+        let column = quoted(one);
+        let data_type = plain_type(schema.field_with_name(one)?.data_type());
+        let flag = *data_type == DataType::Boolean || data_type.is_numeric();
+        if data_type.is_string() || (flag && reading.separator.is_some()) {
+            // Only in CSV an empty field is NULL; elsewhere NULL is meant.
+            let text = match reading.empty_labels {
+                EmptyLabels::None if is_csv(input) => format!("coalesce({column}, '')"),
+                _ => column,
+            };
+            let separator = literal(reading.separator.as_deref().unwrap_or(";"));
+            return Ok(format!("split_labels({text}, {separator})"));
+        }
+        Ok(if flag { flags(&[one]) } else { column })
+    }
+
     /// The feature columns of a table.
     ///
     /// # Errors
@@ -46,7 +205,7 @@ impl ColumnOptions {
             } else {
                 self.features.iter().any(|p| matches(p, name))
             };
-            chosen && !excluded && **name != self.labels
+            chosen && !excluded && !self.is_label(name)
         };
         let features: Vec<String> = names.iter().filter(wanted).map(|n| n.to_string()).collect();
         if features.is_empty() {
@@ -94,20 +253,17 @@ impl ColumnOptions {
     }
 }
 
-/// Whether `name` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(first) = parts.next() else { return false };
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
+    Pattern::new(pattern).matches(name)
+}
+
+/// Whether the input is CSV: a file, a pattern or a directory of it.
+fn is_csv(input: &str) -> bool {
+    let csv = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    match std::fs::read_dir(input) {
+        Ok(mut entries) => entries.any(|e| e.is_ok_and(|e| csv(&e.path()))),
+        Err(_) => csv(Path::new(input)),
     }
-    rest.ends_with(last)
 }
 
 /// A name as a quoted SQL identifier.
@@ -123,21 +279,4 @@ pub(super) fn literal(text: &str) -> String {
 /// Names as quoted identifiers, separated by commas.
 pub(super) fn list(names: &[String]) -> String {
     names.iter().map(|n| quoted(n)).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, name) in
-            [("a", "a"), ("w_*", "w_1"), ("*", ""), ("*_x", "a_x"), ("a*b*c", "a1b2c")]
-        {
-            assert!(matches(pattern, name), "{pattern} {name}");
-        }
-        for (pattern, name) in [("a", "ab"), ("w_*", "v_1"), ("a*b*c", "acb"), ("*b", "ba")] {
-            assert!(!matches(pattern, name), "{pattern} {name}");
-        }
-    }
 }

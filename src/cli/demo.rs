@@ -1,6 +1,6 @@
 //! `labelflow demo`: the main job on generated data, step by step.
 
-use super::columns::ColumnOptions;
+use super::columns::{ColumnOptions, LearnOptions};
 use super::output::Format;
 use super::{
     evaluate::Evaluate, fit::Fit, generate::Generate, inspect::Inspect, score::Score, sql::Sql,
@@ -44,8 +44,7 @@ impl Demo {
     fn steps(&self, dir: &Path) -> Result<()> {
         let path = |name: &str| dir.join(name);
         let text = |name: &str| path(name).to_string_lossy().into_owned();
-        let columns =
-            ColumnOptions { labels: "labels".into(), features: Vec::new(), exclude: Vec::new() };
+        let columns = ColumnOptions::default();
         say("Make rows, and hold every fifth back to predict.");
         let shape = "--features 20 --labels 12 --cardinality 2.5 --seed 1";
         command(&format!("generate --rows {} {shape} all.parquet", self.rows));
@@ -55,6 +54,7 @@ impl Demo {
             labels: 12,
             cardinality: 2.5,
             seed: 1,
+            drift: false,
             output: path("all.parquet"),
         }
         .run()?;
@@ -69,6 +69,7 @@ impl Demo {
         Fit {
             algorithm: "naibx".into(),
             columns: columns.clone(),
+            learn: LearnOptions::default(),
             input: text("train.parquet"),
             output: path("tags.labelflow"),
             threads: 0,
@@ -122,7 +123,7 @@ impl Demo {
             test: None,
             seed: 1,
             columns,
-            labels_xml: None,
+            learn: LearnOptions::default(),
             format: Format::Table,
         }
         .run()

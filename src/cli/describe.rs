@@ -1,12 +1,10 @@
 //! `labelflow describe`: what a data set is like, in one parallel scan.
 
-use super::columns::{ColumnOptions, list, literal, quoted};
+use super::columns::{ColumnOptions, LabelOptions, list, literal};
 use super::output::{Format, finish, print_table};
 use super::{block_on, output, thread_count};
-use crate::data::declared_labels;
 use crate::error::{Error, Result};
 use crate::evaluate::{DESCRIBE, Description, Frequent};
-use crate::formats::LabelSource;
 use crate::models::Registry;
 use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
 use crate::store::from_bytes;
@@ -15,7 +13,7 @@ use arrow::datatypes::Int64Type;
 use clap::Args;
 use serde::Serialize;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Arguments of `describe`.
 #[derive(Debug, Args)]
@@ -25,9 +23,8 @@ pub(super) struct Describe {
     pub(super) inputs: Vec<String>,
     #[command(flatten)]
     pub(super) columns: ColumnOptions,
-    /// Mulan's list of labels of an ARFF file.
-    #[arg(long, value_name = "XML")]
-    pub(super) labels_xml: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) reading: LabelOptions,
     /// How many of the most frequent labels, pairs and sets are shown.
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub(super) most: usize,
@@ -83,7 +80,7 @@ impl Describe {
         let registry = Registry::default().with(DESCRIBE);
         let options = SessionOptions {
             partitions: thread_count(self.threads),
-            arff_labels: self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml),
+            files: self.columns.files(),
             registry: registry.clone(),
             ..Default::default()
         };
@@ -91,22 +88,15 @@ impl Describe {
         let table = literal(input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
         let schema = data.schema().inner();
-        let Ok(labels) = schema.field_with_name(&self.columns.labels) else {
-            let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-            return Err(Error::not_found(format!(
-                "`{input}` has no label column `{}`; name it with --labels, the columns are: {}",
-                self.columns.labels,
-                names.join(", ")
-            )));
-        };
-        let declared = declared_labels(labels)?;
+        let labels = self.columns.label_sets(schema, input, &self.reading)?;
+        let declared = self.columns.declared(schema)?;
         if let Some(note) = self.columns.note(schema) {
             eprintln!("note: {note}");
         }
         let query = format!(
             "SELECT train_labels('{}', {}, {}) AS model, count(*) AS rows FROM {table}",
             DESCRIBE.name,
-            quoted(&self.columns.labels),
+            labels,
             list(&self.columns.features(schema)?),
         );
         let bar = output::bar("describing", None);

@@ -1,16 +1,18 @@
 //! `labelflow evaluate`: algorithms side by side.
 
-use super::columns::{ColumnOptions, list, literal, quoted};
+use super::columns::{ColumnOptions, LearnOptions, list, literal, quoted};
 use super::output::Format;
 use super::{block_on, output, report};
 use crate::error::{Error, Result};
 use crate::evaluate::{Dataset, Experiment, Protocol};
-use crate::formats::LabelSource;
 use crate::models::Registry;
 use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
+
+/// The name of the label sets beside the features; no feature is called like that.
+const LABELS: &str = "labelflow labels";
 
 /// Arguments of `evaluate`.
 #[derive(Debug, Args)]
@@ -45,9 +47,8 @@ pub(super) struct Evaluate {
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) columns: ColumnOptions,
-    /// Mulan's list of labels of an ARFF file.
-    #[arg(long, value_name = "XML")]
-    pub(super) labels_xml: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) learn: LearnOptions,
     /// Print, instead of metrics, what became of each label: support, outcomes, precision, recall
     /// and F1 over all rounds.
     #[arg(long)]
@@ -62,6 +63,8 @@ impl Evaluate {
         let protocol = self.protocol()?;
         let stratify = self.stratify.parse()?;
         let registry = Registry::default();
+        let specs =
+            self.algorithm.iter().map(|a| self.learn.spec(a)).collect::<Result<Vec<_>>>()?;
         let start = Instant::now();
         let clock = || start.elapsed().as_secs_f64();
         let test = self.test.as_ref().map(|path| self.read(path)).transpose()?;
@@ -78,11 +81,11 @@ impl Evaluate {
                 watch: &watch,
             };
             let outcomes = match &test {
-                Some(test) => experiment.run_on(&data, test, &self.algorithm)?,
-                None => experiment.run(&data, &self.algorithm)?,
+                Some(test) => experiment.run_on(&data, test, &specs)?,
+                None => experiment.run(&data, &specs)?,
             };
             bar.finish_and_clear();
-            for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
+            for outcome in outcomes.iter().filter(|o| specs.contains(&o.spec)) {
                 for note in &outcome.notes {
                     eprintln!("note: {}: {note}", outcome.spec);
                 }
@@ -125,26 +128,20 @@ impl Evaluate {
     }
 
     fn read(&self, input: &str) -> Result<Dataset> {
-        let arff_labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
         let batches = block_on(0, async {
             // One partition: the rows are in the order of the file, so that folds can be repeated.
-            let options = SessionOptions { partitions: 1, arff_labels, ..Default::default() };
+            let files = self.columns.files();
+            let options = SessionOptions { partitions: 1, files, ..Default::default() };
             let ctx = session(&options)?;
             let table = literal(input);
             let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
             let schema = data.schema().inner();
-            if schema.field_with_name(&self.columns.labels).is_err() {
-                return Err(Error::not_found(format!(
-                    "`{input}` has no label column `{}`; name it with --labels",
-                    self.columns.labels
-                )));
-            }
+            let labels = self.columns.label_sets(schema, input, &self.learn.labels)?;
             if let Some(note) = self.columns.note(schema) {
                 eprintln!("note: {note}");
             }
             let features = list(&self.columns.features(schema)?);
-            let labels = quoted(&self.columns.labels);
-            let query = format!("SELECT {features}, {labels} FROM {table}");
+            let query = format!("SELECT {features}, {labels} AS {} FROM {table}", quoted(LABELS));
             let query = ctx.sql(&query).await.map_err(from_datafusion)?;
             let bar = output::bar("reading", None);
             let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
@@ -152,6 +149,6 @@ impl Evaluate {
             Ok(batches)
         })?;
         let name = Path::new(input).file_stem().map_or(input.into(), |n| n.to_string_lossy());
-        Dataset::try_new(&name, &batches, &self.columns.labels)
+        Dataset::try_new(&name, &batches, LABELS)
     }
 }

@@ -1,6 +1,6 @@
 //! `labelflow fit`: `train_labels` over a parallel scan, into a model file.
 
-use super::columns::{ColumnOptions, list, literal, quoted};
+use super::columns::{ColumnOptions, LearnOptions, list, literal};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::models::Registry;
@@ -19,6 +19,8 @@ pub(super) struct Fit {
     pub(super) algorithm: String,
     #[command(flatten)]
     pub(super) columns: ColumnOptions,
+    #[command(flatten)]
+    pub(super) learn: LearnOptions,
     /// The training data: a file, directory or pattern.
     #[arg(value_name = "DATA")]
     pub(super) input: String,
@@ -33,10 +35,11 @@ pub(super) struct Fit {
 impl Fit {
     pub(super) fn run(&self) -> Result<()> {
         // What can be refused is refused before the scan.
-        Registry::default().resolve(&self.algorithm)?;
+        let algorithm = self.learn.spec(&self.algorithm)?;
+        Registry::default().resolve(&algorithm)?;
         AtomicFile::try_new(&self.output)?;
         let start = Instant::now();
-        let bytes = block_on(self.threads, self.learn())?;
+        let bytes = block_on(self.threads, self.learn(&algorithm))?;
         write_atomically(&self.output, &bytes)?;
         let model = from_bytes(&bytes, &Registry::default())?;
         for note in model.notes() {
@@ -53,29 +56,21 @@ impl Fit {
         Ok(())
     }
 
-    async fn learn(&self) -> Result<Vec<u8>> {
-        let options =
-            SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
-        let ctx = session(&options)?;
+    async fn learn(&self, algorithm: &str) -> Result<Vec<u8>> {
+        let partitions = thread_count(self.threads);
+        let files = self.columns.files();
+        let ctx = session(&SessionOptions { partitions, files, ..Default::default() })?;
         let table = literal(&self.input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
         let schema = data.schema().inner();
-        if schema.field_with_name(&self.columns.labels).is_err() {
-            let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-            return Err(Error::not_found(format!(
-                "`{}` has no label column `{}`; name it with --labels, the columns are: {}",
-                self.input,
-                self.columns.labels,
-                names.join(", ")
-            )));
-        }
+        let labels = self.columns.label_sets(schema, &self.input, &self.learn.labels)?;
         if let Some(note) = self.columns.note(schema) {
             eprintln!("note: {note}");
         }
         let query = format!(
             "SELECT train_labels({}, {}, {}) AS model FROM {table}",
-            literal(&self.algorithm),
-            quoted(&self.columns.labels),
+            literal(algorithm),
+            labels,
             list(&self.columns.features(schema)?),
         );
         let bar = output::bar("learning", None);

@@ -1,10 +1,10 @@
 //! `labelflow generate`: data with known properties.
 
-use super::score::{copy_statement, file_format};
+use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::Result;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session, to_datafusion};
+use crate::sql::{SessionOptions, from_datafusion, session, to_datafusion};
 use clap::Args;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
@@ -32,6 +32,9 @@ pub(super) struct Generate {
     /// Equal seeds give equal rows.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(super) seed: u64,
+    /// Let some labels switch their meaning half-way, to see how a stream copes.
+    #[arg(long)]
+    pub(super) drift: bool,
     /// The file to write; its extension chooses the format.
     #[arg(value_name = "FILE")]
     pub(super) output: PathBuf,
@@ -39,14 +42,19 @@ pub(super) struct Generate {
 
 impl Generate {
     pub(super) fn run(&self) -> Result<()> {
-        let format = file_format(&self.output)?;
-        let generator = Generator::try_new(GeneratorOptions {
+        let format = FileFormat::of(&self.output)?;
+        let mut generator = Generator::try_new(GeneratorOptions {
             rows: self.rows,
             features: self.features,
             labels: self.labels,
             cardinality: self.cardinality,
             seed: self.seed,
         })?;
+        if self.drift {
+            generator = generator.with_drift();
+            let names = generator.switching_labels().join(", ");
+            eprintln!("from row {} on these labels switch meaning: {names}", self.rows / 2);
+        }
         block_on(
             0,
             output::write_file(&self.output, async |name| {
@@ -55,11 +63,8 @@ impl Generate {
                 let table = StreamingTable::try_new(Arc::clone(&source.schema), vec![source])
                     .map_err(from_datafusion)?;
                 ctx.register_table("generated", Arc::new(table)).map_err(from_datafusion)?;
-                let copy = copy_statement("SELECT * FROM generated", &ctx, &name, format).await?;
                 let bar = output::bar("generating", Some(self.rows));
-                let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-                run_to_end(query, |p| output::show(&bar, p)).await?;
-                bar.finish_and_clear();
+                write_rows(&ctx, "SELECT * FROM generated", &name, format, &bar).await?;
                 Ok(())
             }),
         )

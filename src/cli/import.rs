@@ -1,19 +1,19 @@
-//! `labelflow import`: ARFF into a columnar file.
+//! `labelflow import`: data of any format into a columnar file.
 
 use super::columns::literal;
-use super::score::{copy_statement, file_format};
+use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::error::Result;
 use crate::formats::LabelSource;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{FileOptions, SessionOptions, session};
 use clap::Args;
 use std::path::PathBuf;
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The ARFF file.
-    #[arg(value_name = "ARFF")]
+    /// The data: a file, directory or pattern, such as ARFF or svmlight.
+    #[arg(value_name = "DATA")]
     input: PathBuf,
     /// The file to write; its extension chooses the format.
     #[arg(value_name = "FILE")]
@@ -25,19 +25,17 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(&self) -> Result<()> {
-        let format = file_format(&self.output)?;
+        let format = FileFormat::of(&self.output)?;
         let arff_labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
         block_on(
             0,
             output::write_file(&self.output, async |name| {
-                let options = SessionOptions { partitions: 1, arff_labels, ..Default::default() };
+                let files = FileOptions { arff_labels, ..Default::default() };
+                let options = SessionOptions { partitions: 1, files, ..Default::default() };
                 let ctx = session(&options)?;
                 let query = format!("SELECT * FROM {}", literal(&self.input.to_string_lossy()));
-                let copy = copy_statement(&query, &ctx, &name, format).await?;
                 let bar = output::bar("importing", None);
-                let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-                run_to_end(query, |p| output::show(&bar, p)).await?;
-                bar.finish_and_clear();
+                write_rows(&ctx, &query, &name, format, &bar).await?;
                 Ok(())
             }),
         )

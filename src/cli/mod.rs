@@ -16,7 +16,9 @@ mod merge;
 mod output;
 mod report;
 mod score;
+mod sink;
 mod sql;
+mod stream;
 
 use crate::error::{Error, Result};
 use clap::{Parser, Subcommand};
@@ -37,12 +39,14 @@ enum Command {
     Demo(demo::Demo),
     /// Write generated data to a file.
     Generate(generate::Generate),
-    /// Turn an ARFF file into Parquet, CSV or Arrow.
+    /// Turn ARFF, svmlight or any other data into Parquet, CSV, JSON or Arrow.
     Import(import::Import),
     /// Learn a model from a file.
     Fit(fit::Fit),
     /// Add predictions to a file.
     Score(score::Score),
+    /// Score, or learn from, a stream of rows that may have no end.
+    Stream(Box<stream::Stream>),
     /// Compare algorithms by cross-validation or on a hold-out.
     Evaluate(evaluate::Evaluate),
     /// Show the rows, features and labels of a data set.
@@ -88,6 +92,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
         Command::Import(command) => command.run(),
         Command::Fit(command) => command.run(),
         Command::Score(command) => command.run(),
+        Command::Stream(command) => command.run(),
         Command::Evaluate(command) => command.run(),
         Command::Describe(command) => command.run(),
         Command::Merge(command) => command.run(),

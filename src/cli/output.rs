@@ -107,6 +107,14 @@ fn text(column: &ArrayRef, row: usize) -> Result<String> {
     if column.is_null(row) {
         return Ok(String::new());
     }
+    if let DataType::LargeList(item)
+    | DataType::FixedSizeList(item, _)
+    | DataType::ListView(item)
+    | DataType::LargeListView(item) = column.data_type()
+    {
+        let plain = DataType::List(Arc::clone(item));
+        return text(&arrow::compute::cast(&column.slice(row, 1), &plain)?, 0);
+    }
     if let Some(list) = arrow::array::AsArray::as_list_opt::<i32>(column.as_ref()) {
         let values = list.value(row);
         let items = (0..values.len()).map(|i| text(&values, i)).collect::<Result<Vec<_>>>()?;

@@ -1,17 +1,15 @@
 //! `labelflow score`: `predict_labels` into a file.
 
-use super::columns::{ColumnOptions, list, literal, quoted};
+use super::columns::{ColumnOptions, list, literal};
+use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{SessionOptions, from_datafusion, session};
 use crate::store::read_model;
-use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, UInt64Type};
+use arrow::datatypes::DataType;
 use clap::Args;
-use datafusion::prelude::SessionContext;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Arguments of `score`.
@@ -23,7 +21,7 @@ pub(super) struct Score {
     /// The data to score: a file, directory or pattern.
     #[arg(value_name = "DATA")]
     pub(super) input: String,
-    /// The file to write; its extension chooses the format (.parquet, .csv, .json or .arrow).
+    /// The file to write; its extension chooses the format (.parquet, .csv, .json, .arrow or .arrows).
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: PathBuf,
     /// Add a column `label_scores` with the probability of every label.
@@ -44,7 +42,7 @@ pub(super) struct Score {
 
 impl Score {
     pub(super) fn run(&self) -> Result<()> {
-        let format = file_format(&self.output)?;
+        let format = FileFormat::of(&self.output)?;
         let model = read_model(&self.model, &Registry::default())?;
         let start = Instant::now();
         let rows = block_on(self.threads, async {
@@ -64,9 +62,10 @@ impl Score {
         Ok(())
     }
 
-    async fn write(&self, model: &Model, name: &str, format: &str) -> Result<u64> {
+    async fn write(&self, model: &Model, name: &str, format: FileFormat) -> Result<u64> {
         // One partition keeps the rows in their order; predictions and encoding run on all threads.
-        let ctx = session(&SessionOptions { partitions: 1, ..Default::default() })?;
+        let files = self.columns.files();
+        let ctx = session(&SessionOptions { partitions: 1, files, ..Default::default() })?;
         let table = literal(&self.input);
         let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
         let schema = data.schema().inner();
@@ -95,73 +94,14 @@ impl Score {
                 self.input
             )));
         }
-        if format == "CSV" && columns.len() > 1 {
+        if format == FileFormat::Csv && columns.len() > 1 {
             return Err(Error::usage(
-                "scores and sets do not fit into CSV: write .parquet, .json or .arrow",
+                "scores and sets do not fit into CSV: write .parquet, .json, .arrow or .arrows",
             ));
         }
         let added: Vec<String> = columns.iter().map(|(e, n)| format!("{e} AS {n}")).collect();
-        let copy = copy_statement(
-            &format!("SELECT {}, {} FROM {table}", list(&kept), added.join(", ")),
-            &ctx,
-            name,
-            format,
-        )
-        .await?;
+        let query = format!("SELECT {}, {} FROM {table}", list(&kept), added.join(", "));
         let bar = output::bar("scoring", None);
-        let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
-        let count = run_to_end(query, |p| output::show(&bar, p)).await?;
-        bar.finish_and_clear();
-        let count = count.iter().find(|b| b.num_rows() > 0).map(|b| b.column(0));
-        Ok(count.and_then(|c| c.as_primitive_opt::<UInt64Type>()).map_or(0, |c| c.value(0)))
-    }
-}
-
-/// The statement that writes the rows of `query` to the file `name`.
-///
-/// CSV has no lists: a list of labels is written as `a;b`. In Parquet, numbers with a fraction get no
-/// dictionary: they seldom repeat, and building one takes half the time and memory of writing.
-pub(super) async fn copy_statement(
-    query: &str,
-    ctx: &SessionContext,
-    name: &str,
-    format: &str,
-) -> Result<String> {
-    let rows = ctx.sql(query).await.map_err(from_datafusion)?;
-    let fields = rows.schema().fields();
-    let (mut query, mut options) = (query.to_string(), String::new());
-    if format == "CSV" {
-        let column = |f: &Arc<Field>| match f.data_type() {
-            DataType::List(_) => format!("array_to_string({0}, ';') AS {0}", quoted(f.name())),
-            _ => quoted(f.name()),
-        };
-        let columns: Vec<String> = fields.iter().map(column).collect();
-        query = format!("SELECT {} FROM ({query})", columns.join(", "));
-    } else if format == "PARQUET" {
-        // A dot in the name would be taken for a path into a struct.
-        let plain = |f: &&Arc<Field>| f.data_type().is_floating() && !f.name().contains('.');
-        let option = |f: &Arc<Field>| {
-            format!("{} 'false'", literal(&format!("format.dictionary_enabled::{}", f.name())))
-        };
-        let columns: Vec<String> = fields.iter().filter(plain).map(option).collect();
-        if !columns.is_empty() {
-            options = format!(" OPTIONS ({})", columns.join(", "));
-        }
-    }
-    Ok(format!("COPY ({query}) TO {} STORED AS {format}{options}", literal(name)))
-}
-
-/// The format of an output file as DataFusion names it.
-pub(super) fn file_format(path: &Path) -> Result<&'static str> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
-    match extension.as_deref() {
-        Some("parquet") => Ok("PARQUET"),
-        Some("csv") => Ok("CSV"),
-        Some("json") => Ok("JSON"),
-        Some("arrow") => Ok("ARROW"),
-        _ => Err(Error::usage(format!(
-            "output `{}`: give the file one of the extensions .parquet, .csv, .json, .arrow",
-            path.display()
-        ))),
+        write_rows(&ctx, &query, name, format, &bar).await
     }
 }

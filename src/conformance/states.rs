@@ -49,7 +49,9 @@ fn same_arrays(path: &str, a: &ArrayRef, b: &ArrayRef) -> Result<(), String> {
         DataType::Float64 => {
             let (a, b) = (a.as_primitive::<Float64Type>(), b.as_primitive::<Float64Type>());
             let largest = a.values().iter().fold(0.0, |max: f64, v| max.max(v.abs()));
-            let near = |a: f64, b: f64| a == b || (a - b).abs() <= TOLERANCE * largest;
+            let missing = |a: f64, b: f64| a.is_nan() && b.is_nan();
+            let near =
+                |a: f64, b: f64| a == b || missing(a, b) || (a - b).abs() <= TOLERANCE * largest;
             let apart = a.values().iter().zip(b.values()).find(|(a, b)| !near(**a, **b));
             ensure(apart.is_none() && a.nulls() == b.nulls(), || {
                 format!("a number of `{path}` differs: {apart:?}, the largest is {largest}")

@@ -208,6 +208,15 @@ impl FeatureSpace {
         all
     }
 
+    /// Everything that decides how features are read, in the order of their numbers.
+    pub(crate) fn families(&self) -> impl fmt::Debug {
+        let names = |v: &Vocabulary| v.names().map(str::to_string).collect::<Vec<_>>();
+        let values: Vec<_> = self.values.iter().map(names).collect();
+        let dense = (names(&self.dense), self.dense_column.clone());
+        let sparse = (names(&self.sparse), self.sparse_kind.clone(), self.sparse_open.clone());
+        (dense, names(&self.open), sparse, names(&self.categories), values, self.value_ids.clone())
+    }
+
     /// Whether the columns have the same names in the same families; kinds of flags aside.
     pub(crate) fn same_columns(&self, other: &FeatureSpace) -> bool {
         self.dense == other.dense

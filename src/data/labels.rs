@@ -17,12 +17,17 @@ use std::sync::Arc;
 /// The value is a JSON array of names in declared order. It makes labels known that never occur.
 pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 
-/// The labels that a label column declares in its metadata; empty when it declares none.
+/// The labels that a label column declares, by its 0/1 columns or in its metadata; empty when it
+/// declares none.
 ///
 /// # Errors
 ///
 /// Metadata that is no JSON array of distinct names.
 pub fn declared_labels(column: &Field) -> Result<Vocabulary> {
+    // A set of 0/1 columns names its labels in its type.
+    if let DataType::Struct(fields) = column.data_type() {
+        return Vocabulary::try_from_names(fields.iter().map(|f| f.name()));
+    }
     let Some(json) = column.metadata().get(LABELS_METADATA_KEY) else {
         return Ok(Vocabulary::default());
     };
@@ -56,15 +61,6 @@ impl LabelReader {
             DataType::Struct(fields) => are_flags(fields),
             DataType::Null => true,
             _ => false,
-        }
-    }
-
-    /// The labels that a column of this type declares, whether they occur or not: those of a set of
-    /// 0/1 columns.
-    pub fn declared(data_type: &DataType) -> Option<impl Iterator<Item = &str>> {
-        match data_type {
-            DataType::Struct(fields) => Some(fields.iter().map(|f| f.name().as_str())),
-            _ => None,
         }
     }
 

@@ -146,6 +146,33 @@ impl Rows {
         self.open_present.get(at).copied().unwrap_or(true)
     }
 
+    /// Makes `one` a copy of row `row` alone, in memory that is reused.
+    pub fn copy_row(&self, row: usize, one: &mut Rows) {
+        one.clear();
+        one.len = 1;
+        one.dense_width = self.dense_width;
+        one.dense.clear();
+        one.dense.extend_from_slice(self.dense_row(row));
+        one.dense_missing = self.dense_missing && one.dense.iter().any(|x| x.is_nan());
+        if !self.sparse.is_empty() {
+            let (ids, values) = self.sparse.row(row);
+            ids.iter().zip(values).for_each(|(&id, &value)| one.sparse.push(id, value));
+            one.sparse.end_row();
+        }
+        one.open_width = self.open_width;
+        if !self.open_present.is_empty() {
+            let present = row * self.open_width..(row + 1) * self.open_width;
+            one.open_present.extend_from_slice(&self.open_present[present]);
+        }
+        one.category_width = self.category_width;
+        one.categories.extend_from_slice(self.category_row(row));
+        if !self.labels.is_empty() {
+            one.labels.push(self.labels.row(row).iter().copied());
+        }
+        one.weights.extend(self.weights.get(row));
+        one.given_size.extend(self.given_size.get(row));
+    }
+
     /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`.
     ///
     /// Equal numbers get equal bits (one zero, one `NaN`), and entries that are zero are left out:
@@ -204,6 +231,33 @@ impl Rows {
     /// How much row `row` counts: a row of weight 3 is the same row three times.
     pub fn weight(&self, row: usize) -> f64 {
         self.weights.get(row).copied().unwrap_or(1.0)
+    }
+
+    /// Copies the features of the rows numbered `rows` to `out`, without labels and weights.
+    pub fn select_features(&self, rows: &[u32], out: &mut Rows) {
+        out.clear();
+        out.dense.clear();
+        out.len = rows.len();
+        out.dense_width = self.dense_width;
+        out.dense_missing = self.dense_missing;
+        out.open_width = self.open_width;
+        out.category_width = self.category_width;
+        for row in rows.iter().map(|&row| row as usize) {
+            out.dense.extend_from_slice(self.dense_row(row));
+            out.categories.extend_from_slice(self.category_row(row));
+            if !self.open_present.is_empty() {
+                let open = row * self.open_width..(row + 1) * self.open_width;
+                out.open_present.extend_from_slice(&self.open_present[open]);
+            }
+            if !self.given_size.is_empty() {
+                out.given_size.push(self.given_size[row]);
+            }
+            if !self.sparse.is_empty() {
+                let (ids, values) = self.sparse.row(row);
+                ids.iter().zip(values).for_each(|(&id, &value)| out.sparse.push(id, value));
+                out.sparse.end_row();
+            }
+        }
     }
 
     /// Forgets all rows and keeps the memory; dense numbers stay until they are overwritten.

@@ -50,6 +50,16 @@ pub struct Remap {
 }
 
 impl Remap {
+    /// Every number of `space` as it is.
+    pub fn identity(space: &Space) -> Self {
+        let all = |len: usize| (0..len as u32).collect();
+        Remap {
+            labels: all(space.labels.len()),
+            sparse: all(space.features.sparse_len()),
+            values: all(space.features.value_len()),
+        }
+    }
+
     /// Whether every number stays what it is.
     pub fn is_identity(&self) -> bool {
         let same = |v: &[u32]| v.iter().enumerate().all(|(i, &n)| i as u32 == n);
@@ -157,13 +167,23 @@ impl Space {
     /// The same space with every family in name order and without what is not used, and the new
     /// numbers.
     pub fn sorted(&self, used: &Used) -> (Space, Remap) {
-        let (labels, label_map) = sorted(&self.labels, &used.labels);
+        self.kept(used, |names| names.sorted().0)
+    }
+
+    /// The same space without what is not used, the rest in its order, and the new numbers.
+    pub fn compacted(&self, used: &Used) -> (Space, Remap) {
+        self.kept(used, Vocabulary::clone)
+    }
+
+    /// What is used, each family in the order that `order` gives it.
+    fn kept(&self, used: &Used, order: fn(&Vocabulary) -> Vocabulary) -> (Space, Remap) {
+        let (labels, label_map) = kept(&self.labels, &used.labels, order);
         let old = &self.features;
         let is_used = |id: u32| {
             old.sparse_open(id).is_none() || used.sparse.get(id as usize).copied().unwrap_or(false)
         };
         let keep: Vec<bool> = (0..old.sparse_len() as u32).map(is_used).collect();
-        let (sparse, sparse_map) = sorted(&old.sparse, &keep);
+        let (sparse, sparse_map) = kept(&old.sparse, &keep, order);
         let mut features = FeatureSpace {
             declared: old.declared,
             dense: old.dense.clone(),
@@ -181,7 +201,7 @@ impl Space {
             let id = features.add_category(name);
             let is_used = |local: &u32| used.values.get(*local as usize).copied().unwrap_or(false);
             let keep: Vec<bool> = old.value_ids[column].iter().map(is_used).collect();
-            for value in sorted(&old.values[column], &keep).0.names() {
+            for value in kept(&old.values[column], &keep, order).0.names() {
                 let new = features.intern_value(id, value);
                 if let Some(old_id) = old.value_id(column as u32, value) {
                     values[old_id as usize] = new;
@@ -197,9 +217,13 @@ impl Space {
     }
 }
 
-/// The names to keep in name order, and the new number of each old one.
-fn sorted(names: &Vocabulary, keep: &[bool]) -> (Vocabulary, Vec<u32>) {
-    let (all, _) = names.sorted();
+/// The names to keep, in the order `order` gives them, and the new number of each old one.
+fn kept(
+    names: &Vocabulary,
+    keep: &[bool],
+    order: fn(&Vocabulary) -> Vocabulary,
+) -> (Vocabulary, Vec<u32>) {
+    let all = order(names);
     let mut kept = Vocabulary::default();
     let mut new_ids = vec![DROPPED; names.len()];
     for name in all.names() {

@@ -22,7 +22,7 @@ impl Dataset {
     /// feature.
     ///
     /// The universe of labels is the one the label column declares in its metadata (as ARFF files
-    /// do), else the labels that occur.
+    /// do) or by its type (a struct of 0/1 columns), else the labels that occur.
     ///
     /// # Errors
     ///

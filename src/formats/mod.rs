@@ -1,21 +1,38 @@
 //! Data files that only this field uses, as streams of Arrow record batches.
 //!
 //! Use this module for WEKA's ARFF, the format nearly all published multi-label data sets come in,
-//! with the label attributes named by a Mulan XML list or a MEKA header. Parquet, CSV and Arrow
-//! files do not pass through here: DataFusion reads them.
+//! with the label attributes named by a Mulan XML list or a MEKA header, and for multi-label
+//! svmlight text. Parquet, CSV and Arrow files do not pass through here: DataFusion reads them.
 //!
+//! - [`FileReader`] opens a file by its extension.
 //! - [`ArffReader`] reads dense and sparse ARFF and states the columns it makes of them.
+//! - [`SvmlightReader`] reads svmlight, also known as LIBSVM.
 //! - [`LabelSource`] says where the names of the label attributes come from.
 //! - [`mulan_xml::read_labels`] reads a label list on its own.
 
 mod arff;
+mod file_reader;
 mod label_source;
+mod lines;
 pub mod mulan_xml;
+mod svmlight;
 
 pub use arff::ArffReader;
+pub use file_reader::FileReader;
 pub use label_source::LabelSource;
+pub use svmlight::SvmlightReader;
 
 pub use crate::data::LABELS_METADATA_KEY;
+
+use std::borrow::Cow;
+
+/// `text`, cut to a length that suits a message.
+fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
 
 #[cfg(test)]
 mod tests;

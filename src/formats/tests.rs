@@ -3,6 +3,7 @@
 mod errors;
 mod label_lists;
 mod real_files;
+mod svmlight;
 
 use arrow::array::{Array, AsArray, ListArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type};

@@ -91,6 +91,12 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// The parameters for scoring, derived from what was seen.
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>>;
 
+    /// Parameters that follow this learner row by row, equal to those of [`Learner::fit`] after
+    /// every row; `None` when there is no quicker way than fitting anew.
+    fn follow(&self, _space: &Space) -> Option<Box<dyn Follower>> {
+        None
+    }
+
     /// Whether it matters which rows came last: such learners learn from a stream only, since only
     /// a stream has an order.
     fn needs_order(&self) -> bool {
@@ -116,7 +122,7 @@ pub trait Learner: Send + Sync + fmt::Debug {
 
     /// What a user should know about what was learned, such as a parameter that asks for more than
     /// there is; one sentence each.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, _space: &Space) -> Vec<String> {
         Vec::new()
     }
 
@@ -144,6 +150,21 @@ pub trait Scorer: Send + Sync + fmt::Debug {
     fn rank_sets(&self, _rows: &Rows, _most: usize) -> Result<Vec<Vec<RankedSet>>> {
         Err(Error::unsupported("this algorithm does not rank label sets"))
     }
+}
+
+/// Parameters that are kept up to date while their learner learns.
+///
+/// They are a function of what the learner knows: following it row by row and starting to follow
+/// it now give the same numbers. Names that the space has but the learner has never seen say
+/// nothing.
+pub trait Follower: Send + fmt::Debug {
+    /// Takes over what changed when `learner` observed `row`, a single row.
+    fn learned(&mut self, row: &Rows, learner: &dyn Learner, space: &Space) -> Result<()>;
+
+    /// Appends the predicted set of `row`, a single row, to `out`.
+    ///
+    /// Ties go to the label that is first in name order, which `order` gives for each label.
+    fn predict(&mut self, row: &Rows, order: &[u32], out: &mut LabelSets) -> Result<()>;
 }
 
 /// A label set and its probability under the model.

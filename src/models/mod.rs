@@ -34,12 +34,11 @@ mod spec;
 mod trainer;
 
 pub use algorithm::{
-    Algorithm, Capabilities, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
+    Algorithm, Capabilities, Follower, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
 pub use grouped::GroupedTrainer;
 pub use model::Model;
-#[cfg(feature = "sql")]
-pub(crate) use model::scored_label_type;
+pub(crate) use model::{name_lists, scored_label_type};
 pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};

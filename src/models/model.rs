@@ -1,9 +1,9 @@
 //! Trained models.
 
 use super::{Algorithm, CheckedSpec, Insight, Learner, Peer, RankedSet, Scorer, Trainer};
-use crate::data::{Binding, LabelSets, Rows, Space, Used};
+use crate::data::{Binding, LabelSets, Rows, Space, Used, Vocabulary};
 use crate::error::{Error, Result};
-use crate::math::{sigmoid, top_k};
+use crate::math::{content_hash, sigmoid, top_k};
 use arrow::array::Array;
 use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
@@ -35,6 +35,8 @@ pub struct Model {
     buffers: Mutex<Vec<Rows>>,
     /// The digest of the bytes it was read from.
     digest: Option<Box<str>>,
+    /// A hash of what decides how features are read.
+    reading: OnceLock<u128>,
 }
 
 impl Model {
@@ -47,8 +49,8 @@ impl Model {
         learner: Box<dyn Learner>,
     ) -> Self {
         let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
-        let digest = None;
-        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest }
+        let (digest, reading) = (None, OnceLock::new());
+        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest, reading }
     }
 
     /// The same model with the digest of the bytes it was read from.
@@ -141,7 +143,7 @@ impl Model {
 
     /// What a user should know about what was learned, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        self.learner.notes()
+        self.learner.notes(&self.space)
     }
 
     /// Reads features into rows in the numbering of this model.
@@ -184,24 +186,57 @@ impl Model {
         self.binding(data_type).map(drop)
     }
 
+    /// Whether features are read alike for this model and `other`: rows read for one can be scored
+    /// by both.
+    pub fn reads_like(&self, other: &Model) -> bool {
+        self.reading() == other.reading()
+    }
+
+    fn reading(&self) -> u128 {
+        *self.reading.get_or_init(|| {
+            let content = format!("{} {:?}", self.spec, self.space.features.families());
+            content_hash(0, content.as_bytes())
+        })
+    }
+
     /// The label set of every row: a list of label names in name order.
     pub fn predict(&self, features: &ArrayRef) -> Result<ListArray> {
+        self.with_rows(features, |rows| self.predict_rows(rows))
+    }
+
+    /// As [`Model::predict`], of rows that were read for this model.
+    pub fn predict_rows(&self, rows: &Rows) -> Result<ListArray> {
         let mut sets = LabelSets::default();
-        let rows = self.read(features)?;
-        self.scorer()?.predict(&rows, &mut sets)?;
-        self.recycle(rows);
+        self.scorer()?.predict(rows, &mut sets)?;
         Ok(self.name_lists(sets.iter()))
+    }
+
+    fn with_rows<T>(&self, features: &ArrayRef, f: impl FnOnce(&Rows) -> Result<T>) -> Result<T> {
+        let rows = self.read(features)?;
+        let result = f(&rows);
+        self.recycle(rows);
+        result
     }
 
     /// The `k` most probable labels of every row, best first.
     pub fn top(&self, features: &ArrayRef, k: usize) -> Result<ListArray> {
-        let ranked = self.ranked(features, k)?;
+        self.with_rows(features, |rows| self.top_rows(rows, k))
+    }
+
+    /// As [`Model::top`], of rows that were read for this model.
+    pub fn top_rows(&self, rows: &Rows, k: usize) -> Result<ListArray> {
+        let ranked = self.ranked(rows, k)?;
         Ok(self.name_lists(ranked.iter().map(|row| row.iter().map(|r| r.0).collect::<Vec<_>>())))
     }
 
     /// The probability of every label in every row, best first: a list of (label, score).
     pub fn score(&self, features: &ArrayRef) -> Result<ListArray> {
-        let ranked = self.ranked(features, self.space.labels.len())?;
+        self.with_rows(features, |rows| self.score_rows(rows))
+    }
+
+    /// As [`Model::score`], of rows that were read for this model.
+    pub fn score_rows(&self, rows: &Rows) -> Result<ListArray> {
+        let ranked = self.ranked(rows, self.space.labels.len())?;
         let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
         let labels = ranked.iter().flatten().map(|r| Some(self.space.labels.name(r.0)));
         let labels: ArrayRef = Arc::new(StringArray::from_iter(labels));
@@ -214,10 +249,9 @@ impl Model {
         Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
     }
 
-    fn ranked(&self, features: &ArrayRef, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
-        let rows = self.read(features)?;
+    fn ranked(&self, rows: &Rows, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
         let mut scores = Vec::new();
-        self.scorer()?.score(&rows, &mut scores)?;
+        self.scorer()?.score(rows, &mut scores)?;
         let mut best = Vec::new();
         let labels = self.space.labels.len();
         if labels == 0 {
@@ -234,24 +268,17 @@ impl Model {
 
     /// The most probable label sets of every row with their probabilities.
     pub fn rank_sets(&self, features: &ArrayRef, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        self.scorer()?.rank_sets(&self.read(features)?, most)
+        self.with_rows(features, |rows| self.rank_sets_rows(rows, most))
+    }
+
+    /// As [`Model::rank_sets`], of rows that were read for this model.
+    pub fn rank_sets_rows(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
+        self.scorer()?.rank_sets(rows, most)
     }
 
     /// A list array of the names of label ids.
     pub fn name_lists<R: AsRef<[u32]>>(&self, rows: impl Iterator<Item = R>) -> ListArray {
-        let mut offsets = vec![0i32];
-        let mut bytes = Vec::new();
-        let mut ends = vec![0i32];
-        for row in rows {
-            for &id in row.as_ref() {
-                bytes.extend_from_slice(self.space.labels.name(id).as_bytes());
-                ends.push(bytes.len() as i32);
-            }
-            offsets.push((ends.len() - 1) as i32);
-        }
-        let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
-        let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
-        ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
+        name_lists(&self.space.labels, rows)
     }
 
     /// Bytes on the heap.
@@ -259,6 +286,26 @@ impl Model {
         // Fitted parameters take about as much as the statistics they come from.
         self.space.heap_size() + 2 * self.learner.heap_size()
     }
+}
+
+/// A list array of the names that `labels` has for the ids of each row.
+pub(crate) fn name_lists<R: AsRef<[u32]>>(
+    labels: &Vocabulary,
+    rows: impl Iterator<Item = R>,
+) -> ListArray {
+    let mut offsets = vec![0i32];
+    let mut bytes = Vec::new();
+    let mut ends = vec![0i32];
+    for row in rows {
+        for &id in row.as_ref() {
+            bytes.extend_from_slice(labels.name(id).as_bytes());
+            ends.push(bytes.len() as i32);
+        }
+        offsets.push((ends.len() - 1) as i32);
+    }
+    let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
+    let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
+    ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
 }
 
 /// The type of one entry of a score list.

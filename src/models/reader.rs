@@ -102,6 +102,25 @@ impl RowReader {
     }
 }
 
+impl RowReader {
+    /// Reads the features of rows that are not learned; names that `space` does not know are left
+    /// out.
+    pub(super) fn read_known(
+        &mut self,
+        features: &ArrayRef,
+        space: &Space,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        let binding = match self.binding.take() {
+            Some(binding) if binding.data_type() == features.data_type() => binding,
+            _ => Binding::try_new(features.data_type(), &self.options, &space.features)?,
+        };
+        let read = binding.read(features, &space.features, rows);
+        self.binding = Some(binding);
+        read
+    }
+}
+
 /// Weights as numbers, none of them negative or without bounds.
 fn numbers(weights: &ArrayRef) -> Result<Float64Array> {
     if !weights.data_type().is_numeric() && weights.data_type() != &DataType::Null {

@@ -3,7 +3,7 @@
 use super::grouped::CopyBuffer;
 use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, plain_type};
+use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, Used, plain_type};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, StructArray};
 use arrow::datatypes::DataType;
@@ -47,7 +47,12 @@ pub struct Trainer {
     learner: Box<dyn Learner>,
     reader: RowReader,
     buffer: Rows,
+    /// How many names there must be before unused ones are looked for.
+    compact_at: usize,
 }
+
+/// The least number of names for which it is worth looking for unused ones.
+const COMPACT_FROM: usize = 4096;
 
 impl Trainer {
     /// A trainer of the algorithm `spec` names.
@@ -92,8 +97,16 @@ impl Trainer {
         learner: Box<dyn Learner>,
     ) -> Result<Self> {
         let reader = RowReader::new((algorithm.features)(&spec)?);
-        let buffer = Rows::default();
-        Ok(Trainer { algorithm, spec, space, rows_seen, learner, reader, buffer })
+        Ok(Trainer {
+            algorithm,
+            spec,
+            space,
+            rows_seen,
+            learner,
+            reader,
+            buffer: Rows::default(),
+            compact_at: COMPACT_FROM,
+        })
     }
 
     /// Learns from the labelled rows of a batch; rows whose labels are NULL are passed over.
@@ -117,31 +130,161 @@ impl Trainer {
         features: &ArrayRef,
         weights: Option<&ArrayRef>,
     ) -> Result<()> {
-        let known = self.space.labels.len();
-        let declared = self.space.features.declared;
-        let observed = self.observe_rows(labels, features, weights);
+        let before = self.names();
+        let observed = self.read(labels, features, weights).and_then(|_| {
+            let rows = std::mem::take(&mut self.buffer);
+            let learned = self.learn(&rows);
+            self.buffer = rows;
+            learned
+        });
         if observed.is_err() {
-            self.space.labels.truncate(known);
-            // New keys and values are harmless: names that nothing is known of are dropped.
-            if !declared {
-                self.space.features = FeatureSpace::default();
-                self.reader.unbind();
-            }
+            self.undo_names(before);
         }
         observed
     }
 
-    fn observe_rows(
+    fn names(&self) -> (usize, bool) {
+        (self.space.labels.len(), self.space.features.declared)
+    }
+
+    /// Goes back to as many labels as there were, and to no columns if there were none.
+    fn undo_names(&mut self, (labels, declared): (usize, bool)) {
+        self.space.labels.truncate(labels);
+        // New keys and values are harmless: names that nothing is known of are dropped.
+        if !declared {
+            self.space.features = FeatureSpace::default();
+            self.reader.unbind();
+        }
+    }
+
+    /// Reads the rows of a batch that can be learned without learning them: [`Trainer::buffer`].
+    /// Returns their row numbers, or `None` when all can.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::observe_weighted`]; what is known stays as it was.
+    pub(crate) fn read(
         &mut self,
         labels: &ArrayRef,
         features: &ArrayRef,
         weights: Option<&ArrayRef>,
-    ) -> Result<()> {
-        let rows = &mut self.buffer;
-        self.reader.read(labels, features, weights, &mut self.space, rows)?;
+    ) -> Result<Option<Vec<u32>>> {
+        let before = self.names();
+        let read = self.reader.read(labels, features, weights, &mut self.space, &mut self.buffer);
+        if read.is_err() {
+            self.undo_names(before);
+        }
+        read
+    }
+
+    /// The rows read last.
+    pub(crate) fn buffer(&self) -> &Rows {
+        &self.buffer
+    }
+
+    /// Reads rows that are not learned into `rows`; names that are not known are left out. Before
+    /// the first labelled row no feature is known, and rows are empty.
+    pub(crate) fn read_unlabelled(&mut self, features: &ArrayRef, rows: &mut Rows) -> Result<()> {
+        rows.clear();
+        rows.len = features.len();
+        if self.space.features.declared && !features.is_empty() {
+            self.reader.read_known(features, &self.space, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Learns from rows in the numbering of this trainer.
+    pub(crate) fn learn(&mut self, rows: &Rows) -> Result<()> {
         learn(&self.algorithm, &mut *self.learner, rows, &self.space)?;
         self.rows_seen += rows.len as u64;
         Ok(())
+    }
+
+    /// Learns from one row that counts `weight`, for algorithms that decay.
+    pub(crate) fn learn_weighted(&mut self, row: &mut Rows, weight: f64) -> Result<()> {
+        if self.learner.takes_weights() {
+            row.weights = vec![weight];
+            return self.learn(row);
+        }
+        let mut part = self.fresh()?;
+        part.observe(row, &self.space)?;
+        part.decay(weight)?;
+        self.learner.merge(&*part)?;
+        self.rows_seen += 1;
+        Ok(())
+    }
+
+    /// The algorithm that learns.
+    pub(crate) fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// Its spec.
+    pub(crate) fn spec(&self) -> &CheckedSpec {
+        &self.spec
+    }
+
+    /// What was learned, without the trainer.
+    pub(crate) fn into_learner(self) -> Box<dyn Learner> {
+        self.learner
+    }
+
+    /// A learner of the same spec that has seen nothing.
+    pub(crate) fn fresh(&self) -> Result<Box<dyn Learner>> {
+        (self.algorithm.start)(&self.spec)
+    }
+
+    /// The numbering of labels and features, in the order in which they were met.
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// What was learned, in that numbering.
+    pub(crate) fn learner(&self) -> &dyn Learner {
+        &*self.learner
+    }
+
+    /// Puts `learner`, which has seen `rows` rows, in the place of what was learned.
+    pub(crate) fn replace(&mut self, learner: Box<dyn Learner>, rows: u64) {
+        self.rows_seen = rows;
+        self.learner = learner;
+    }
+
+    /// Drops names that nothing is known of when they are more than half of a few thousand, and
+    /// returns the new numbers of the others.
+    pub(crate) fn compact(&mut self) -> Option<Remap> {
+        let features = &self.space.features;
+        let names = self.space.labels.len() + features.sparse_len() + features.value_len();
+        if names < self.compact_at {
+            return None;
+        }
+        let used = self.learner.used(&self.space);
+        let kept = [&used.labels, &used.sparse, &used.values];
+        let kept = kept.into_iter().flatten().filter(|used| **used).count();
+        self.compact_at = COMPACT_FROM.max(2 * kept);
+        if names < self.compact_at {
+            return None;
+        }
+        let (space, ids) = self.space.compacted(&used);
+        self.learner = self.learner.remap(&ids);
+        self.space = space;
+        self.reader.unbind();
+        Some(ids)
+    }
+
+    /// What is known, under the numbers in use: unlike [`Trainer::finish`], [`Trainer::resume`]
+    /// goes on from it with the same bits.
+    pub(crate) fn snapshot(&self, learner: &dyn Learner, rows: u64) -> Model {
+        let (space, ids) = self.space.compacted(&Used::all(&self.space));
+        let learner = learner.remap(&ids);
+        Model::new(self.algorithm, self.spec.clone(), space, rows, learner)
+    }
+
+    /// A trainer that goes on from a [`Trainer::snapshot`].
+    pub(crate) fn resume(snapshot: &Model) -> Result<Self> {
+        let learner = snapshot.learner().remap(&Remap::identity(snapshot.space()));
+        let (algorithm, spec) = (*snapshot.algorithm(), snapshot.spec().clone());
+        Trainer::with_learner(algorithm, spec, snapshot.space().clone(), snapshot.rows(), learner)
     }
 
     /// Learns from the rows `range` of `rows`, which were read in the numbering of `from`.

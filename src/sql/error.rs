@@ -28,7 +28,21 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
     };
     let text = error.find_root().strip_backtrace();
     let text = text.replace("Parquet error: Parquet error: ", "Parquet error: ");
+    let text = csv_value(&text).unwrap_or(text);
     Error::new(kind, text).with_source(error)
+}
+
+/// What to say of a CSV value that is not of the type its column had in the first rows.
+fn csv_value(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("Error while parsing value ")?;
+    let rest = rest.split(". Row data").next()?;
+    let (value, rest) = rest.split_once(" as type ")?;
+    let (data_type, place) = rest.split_once(" for ")?;
+    Some(format!(
+        "the value {value} of {place} is no {}, which the column is in the first rows: write the \
+         column alike in all rows",
+        data_type.trim_matches('\'')
+    ))
 }
 
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {

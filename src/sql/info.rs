@@ -1,6 +1,7 @@
 //! `model_info(model)`: what a model is.
 
 use super::cache::{ModelCache, SharedCache};
+use super::call::Call;
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
 use crate::error::Result;
@@ -13,28 +14,25 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct ModelInfo {
-    signature: Signature,
+    call: Call,
     cache: SharedCache,
 }
 
 impl ModelInfo {
     pub(super) fn new(cache: &Arc<ModelCache>) -> Self {
-        let signature = Signature::any(1, Volatility::Stable);
-        ModelInfo { signature, cache: SharedCache(Arc::clone(cache)) }
+        let call = Call::new("model_info", Volatility::Stable);
+        ModelInfo { call, cache: SharedCache(Arc::clone(cache)) }
     }
 
     fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-        let models = match Models::read(&args.args[0], &self.cache.0)? {
-            Models::One(model) => vec![model; args.number_rows],
-            Models::Rows(models) => models,
-        };
+        let models = Models::per_row(&args.args[0], args.number_rows, &self.cache.0)?;
         let mut labels = ListBuilder::new(StringBuilder::new());
         let mut features = ListBuilder::new(StringBuilder::new());
         let mut digests = Vec::with_capacity(models.len());
@@ -48,7 +46,7 @@ impl ModelInfo {
             labels.append_value(model.space().labels.names().map(Some));
             features
                 .append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
-            digests.push(Some(store::digest_of(&store::to_bytes(model)?)?.to_string()));
+            digests.push(Some(store::digest(model)?));
         }
         let of = |get: fn(&Model) -> String| -> ArrayRef {
             Arc::new(StringArray::from_iter(models.iter().map(|m| m.as_deref().map(get))))
@@ -84,23 +82,34 @@ fn fields() -> Fields {
 
 impl ScalarUDFImpl for ModelInfo {
     fn name(&self) -> &str {
-        "model_info"
+        self.call.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.call.aliases
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        &self.call.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
     }
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        for data_type in types {
-            model_argument::check_type(self.name(), data_type).map_err(to_datafusion)?;
-        }
+        self.call.check_count(types.len()).map_err(to_datafusion)?;
+        model_argument::check_type(&self.call, &types[0]).map_err(to_datafusion)?;
         Ok(DataType::Struct(fields()))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
         self.run(&args)
             .map(ColumnarValue::Array)
-            .map_err(|e| to_datafusion(e.context("model_info")))
+            .map_err(|e| to_datafusion(e.context(self.call.name)))
     }
 }

@@ -1,59 +1,66 @@
 //! Arithmetic of models: `merge_models`, `subtract_model`, `decay_model`.
 
 use super::cache::{ModelCache, SharedCache};
+use super::call::Call;
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::models::{Model, Trainer};
 use crate::store;
-use datafusion::arrow::array::{ArrayRef, AsArray, BinaryViewBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature,
-    Volatility,
+    Accumulator, AggregateUDFImpl, ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use std::sync::Arc;
 
 /// `merge_models(model)`: the model of everything the models of a group have seen.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct MergeModels {
-    signature: Signature,
+    call: Call,
     cache: SharedCache,
 }
 
 impl MergeModels {
     pub(super) fn new(cache: &Arc<ModelCache>) -> Self {
-        let signature = Signature::any(1, Volatility::Immutable);
-        MergeModels { signature, cache: SharedCache(Arc::clone(cache)) }
+        // Stable: a model named by its file may change between queries.
+        let call = Call::new("merge_models", Volatility::Stable);
+        MergeModels { call, cache: SharedCache(Arc::clone(cache)) }
     }
 }
 
 impl AggregateUDFImpl for MergeModels {
     fn name(&self) -> &str {
-        "merge_models"
+        self.call.name
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        &self.call.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
     }
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        for data_type in types {
-            model_argument::check_type(self.name(), data_type).map_err(to_datafusion)?;
-        }
+        self.call.check_count(types.len()).map_err(to_datafusion)?;
+        model_argument::check_type(&self.call, &types[0]).map_err(to_datafusion)?;
         Ok(DataType::BinaryView)
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
         if args.is_distinct {
-            let error = Error::usage(
-                "merge_models: DISTINCT is not supported: remove duplicates in a subquery",
-            );
-            return Err(to_datafusion(error));
+            let problem = "DISTINCT is not supported: remove duplicates in a subquery";
+            return Err(to_datafusion(self.call.misuse(problem)));
         }
         Ok(Box::new(Merged { cache: Arc::clone(&self.cache.0), trainer: None }))
     }
@@ -67,10 +74,8 @@ struct Merged {
 
 impl Merged {
     fn add(&mut self, models: &ArrayRef) -> Result<()> {
-        let models = match Models::read(&ColumnarValue::Array(Arc::clone(models)), &self.cache)? {
-            Models::Rows(models) => models,
-            Models::One(model) => vec![model],
-        };
+        let rows = models.len();
+        let models = Models::per_row(&ColumnarValue::Array(Arc::clone(models)), rows, &self.cache)?;
         for model in models.into_iter().flatten() {
             match &mut self.trainer {
                 Some(trainer) => trainer.merge(&model)?,
@@ -122,28 +127,30 @@ enum Change {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChangeModel {
     change: Change,
-    signature: Signature,
+    call: Call,
     cache: SharedCache,
 }
 
 /// The scalar functions of this file.
 pub(super) fn scalars(cache: &Arc<ModelCache>) -> impl Iterator<Item = ChangeModel> {
     let cache = SharedCache(Arc::clone(cache));
-    [Change::Subtract, Change::Decay].into_iter().map(move |change| ChangeModel {
-        change,
-        signature: Signature::any(2, Volatility::Stable),
-        cache: cache.clone(),
-    })
+    [(Change::Subtract, "subtract_model"), (Change::Decay, "decay_model")].into_iter().map(
+        move |(change, name)| ChangeModel {
+            change,
+            call: Call::new(name, Volatility::Stable),
+            cache: cache.clone(),
+        },
+    )
 }
 
 impl ChangeModel {
     fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
         let rows = args.number_rows;
-        let models = self.per_row(&args.args[0], rows)?;
+        let models = Models::per_row(&args.args[0], rows, &self.cache.0)?;
         let mut out = BinaryViewBuilder::with_capacity(rows);
         match self.change {
             Change::Subtract => {
-                let parts = self.per_row(&args.args[1], rows)?;
+                let parts = Models::per_row(&args.args[1], rows, &self.cache.0)?;
                 for pair in models.iter().zip(&parts) {
                     out.append_option(match pair {
                         (Some(model), Some(part)) => Some(changed(model, |t| t.forget(part))?),
@@ -164,13 +171,6 @@ impl ChangeModel {
         }
         Ok(Arc::new(out.finish()))
     }
-
-    fn per_row(&self, value: &ColumnarValue, rows: usize) -> Result<Vec<Option<Arc<Model>>>> {
-        Ok(match Models::read(value, &self.cache.0)? {
-            Models::One(model) => vec![model; rows],
-            Models::Rows(models) => models,
-        })
-    }
 }
 
 fn changed(model: &Model, change: impl FnOnce(&mut Trainer) -> Result<()>) -> Result<Vec<u8>> {
@@ -181,33 +181,39 @@ fn changed(model: &Model, change: impl FnOnce(&mut Trainer) -> Result<()>) -> Re
 
 impl ScalarUDFImpl for ChangeModel {
     fn name(&self) -> &str {
-        match self.change {
-            Change::Subtract => "subtract_model",
-            Change::Decay => "decay_model",
-        }
+        self.call.name
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        &self.call.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
     }
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        let check =
-            |t: &DataType| model_argument::check_type(self.name(), t).map_err(to_datafusion);
-        types.first().map_or(Ok(()), check)?;
-        match (self.change, types.get(1)) {
-            (Change::Subtract, Some(part)) => check(part)?,
-            (Change::Decay, Some(factor)) if !factor.is_numeric() && !factor.is_null() => {
-                return Err(to_datafusion(Error::usage(format!(
-                    "decay_model: the factor is a number from 0 to 1, not {factor}"
-                ))));
+        let check = |t: &DataType| model_argument::check_type(&self.call, t).map_err(to_datafusion);
+        self.call.check_count(types.len()).map_err(to_datafusion)?;
+        check(&types[0])?;
+        match self.change {
+            Change::Subtract => check(&types[1])?,
+            Change::Decay if !types[1].is_numeric() && !types[1].is_null() => {
+                let problem = format!("the factor is a number from 0 to 1, not {}", types[1]);
+                return Err(to_datafusion(self.call.misuse(problem)));
             }
-            _ => {}
+            Change::Decay => {}
         }
         Ok(DataType::BinaryView)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        self.run(&args).map(ColumnarValue::Array).map_err(|e| to_datafusion(e.context(self.name())))
+        self.run(&args)
+            .map(ColumnarValue::Array)
+            .map_err(|e| to_datafusion(e.context(self.call.name)))
     }
 }

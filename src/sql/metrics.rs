@@ -1,6 +1,7 @@
 //! Metrics of label sets as aggregates: `hamming_score(truth, predicted[, label_count])` and the like,
 //! and `label_report(truth, predicted)`.
 
+use super::call;
 use super::error::to_datafusion;
 use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Signature, TypeSignature, Volatility,
+    Accumulator, AggregateUDFImpl, Documentation, Signature, TypeSignature, Volatility,
 };
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub(super) struct MetricFunction {
 pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
     let arity = |counts: &[usize]| {
         let any = counts.iter().map(|&n| TypeSignature::Any(n)).collect();
-        Signature::one_of(any, Volatility::Immutable)
+        call::with_names(Signature::one_of(any, Volatility::Immutable), call::METRIC_PARAMETERS)
     };
     let metrics = Metric::ALL
         .iter()
@@ -51,7 +52,10 @@ pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
         .map(move |&m| MetricFunction { metric: Some(m), signature: arity(&[2, 3]) });
     metrics.chain([MetricFunction {
         metric: None,
-        signature: Signature::any(2, Volatility::Immutable),
+        signature: call::with_names(
+            Signature::any(2, Volatility::Immutable),
+            &call::METRIC_PARAMETERS[..2],
+        ),
     }])
 }
 
@@ -82,12 +86,16 @@ impl AggregateUDFImpl for MetricFunction {
         &self.signature
     }
 
+    fn documentation(&self) -> Option<&Documentation> {
+        call::metric_documentation(self.name())
+    }
+
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         let name = self.name();
         for (what, t) in ["truth", "predicted"].iter().zip(types) {
             if !LabelReader::accepts(t) {
                 return Err(to_datafusion(Error::usage(format!(
-                    "{name}: {what} must be a list of labels, not {t}; write {name}(truth, predicted)"
+                    "{name}: {what} must be a list of labels, or a struct of 0/1 columns, not {t}; write {name}(truth, predicted)"
                 ))));
             }
         }
@@ -138,6 +146,12 @@ pub(super) fn compared(
     if truth.data_type() == &DataType::Null || other.data_type() == &DataType::Null {
         return Ok(None);
     }
+    // A set of 0/1 columns is unlabelled where one of them is NULL: in lists that can be seen.
+    let lists = |array: &ArrayRef| match LabelReader::accepts(array.data_type()) {
+        true => LabelReader::lists(array),
+        false => Ok(Arc::clone(array)),
+    };
+    let (truth, other) = (&lists(truth)?, &lists(other)?);
     let both = NullBuffer::union(truth.nulls(), other.nulls());
     let Some(nulls) = both.filter(|n| n.null_count() > 0) else {
         return Ok(Some((Arc::clone(truth), Arc::clone(other), values.get(2).cloned())));

@@ -4,8 +4,10 @@
 //! tables. No algorithm is named here: functions find them through the registry.
 
 mod cache;
+mod call;
 mod error;
 mod info;
+mod learn;
 mod merge;
 mod metrics;
 mod model_argument;
@@ -15,19 +17,26 @@ mod query;
 mod rank_metrics;
 mod scoring;
 mod session;
+mod split;
 mod tables;
 mod train;
+mod weight;
 
 pub use error::{from_datafusion, to_datafusion};
-pub use query::{Progress, run_to_end};
+pub use query::{Progress, run_each, run_to_end};
 pub use session::{SessionOptions, session};
-pub use tables::{FileTables, enable_file_tables};
+pub use tables::{FileOptions, FileTables, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
+
+/// The names of all functions that [`register_all`] adds.
+pub fn function_names() -> Vec<&'static str> {
+    call::names()
+}
 
 /// Adds every labelflow function to `ctx`.
 ///
@@ -59,21 +68,24 @@ pub fn register_all(ctx: &SessionContext) {
 
 /// As [`register_all`], with the algorithms of `registry`.
 pub fn register_with(ctx: &SessionContext, registry: Registry) {
-    let cache = Arc::new(ModelCache::new(registry));
+    let cache = Arc::new(ModelCache::new(registry, ctx.runtime_env()));
     for function in scoring::functions(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
+    ctx.register_udf(ScalarUDF::from(split::SplitLabels::new()));
     ctx.register_udf(ScalarUDF::from(info::ModelInfo::new(&cache)));
+    ctx.register_udf(ScalarUDF::from(weight::RowWeight::new()));
     for function in merge::scalars(&cache) {
         ctx.register_udf(ScalarUDF::from(function));
     }
     ctx.register_udaf(AggregateUDF::from(train::TrainLabels::new(&cache)));
     ctx.register_udaf(AggregateUDF::from(merge::MergeModels::new(&cache)));
+    ctx.register_udwf(WindowUDF::from(learn::LearnAndPredict::new(&cache)));
     for function in metrics::functions() {
         ctx.register_udaf(AggregateUDF::from(function));
     }
     for function in rank_metrics::functions() {
         ctx.register_udaf(AggregateUDF::from(function));
     }
-    pack::install(ctx);
+    pack::install(ctx, &cache);
 }

@@ -1,13 +1,18 @@
 //! The model argument of a function: one model for all rows, or one per row.
 
 use super::cache::ModelCache;
+use super::call::Call;
 use crate::error::{Error, Result};
+use crate::math::FixedState;
 use crate::models::Model;
+use crate::store::digest_of;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// The models of a batch.
@@ -19,7 +24,7 @@ pub(super) enum Models {
 }
 
 /// Whether a model can come as this type.
-pub(super) fn check_type(function: &str, data_type: &DataType) -> Result<()> {
+pub(super) fn check_type(call: &Call, data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Binary
         | DataType::LargeBinary
@@ -28,11 +33,18 @@ pub(super) fn check_type(function: &str, data_type: &DataType) -> Result<()> {
         | DataType::LargeUtf8
         | DataType::Utf8View
         | DataType::Null => Ok(()),
-        other => Err(Error::usage(format!(
-            "{function}: the first argument is a model (the value of train_labels, or the name of a \
-             model file), not {other}"
+        other => Err(call.misuse(format!(
+            "a model is the value of train_labels or the name of a model file, not {other}"
         ))),
     }
+}
+
+/// The model of a constant, read anew when what it names has changed.
+pub(super) fn check(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
+    if let Some(Some(name)) = scalar.try_as_str() {
+        cache.refresh(name)?;
+    }
+    one(scalar, cache)
 }
 
 impl Models {
@@ -43,10 +55,22 @@ impl Models {
         }
     }
 
+    /// One model for each of `rows` rows, read anew where what is named has changed.
+    pub(super) fn per_row(
+        value: &ColumnarValue,
+        rows: usize,
+        cache: &ModelCache,
+    ) -> Result<Vec<Option<Arc<Model>>>> {
+        Ok(match value {
+            ColumnarValue::Scalar(scalar) => vec![check(scalar, cache)?; rows],
+            ColumnarValue::Array(array) => many(array, cache)?,
+        })
+    }
+
     /// The distinct models, each with its rows; rows without a model are left out.
     pub(super) fn by_model(models: &[Option<Arc<Model>>]) -> Vec<(&Arc<Model>, Vec<u32>)> {
         let mut groups: Vec<(&Arc<Model>, Vec<u32>)> = Vec::new();
-        let mut index = std::collections::HashMap::new();
+        let mut index: HashMap<*const Model, usize, FixedState> = HashMap::default();
         for (row, model) in models.iter().enumerate() {
             let Some(model) = model else { continue };
             let at = *index.entry(Arc::as_ptr(model)).or_insert_with(|| {
@@ -60,7 +84,7 @@ impl Models {
 }
 
 /// The model of a constant.
-pub(super) fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
+fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
     match scalar {
         ScalarValue::Binary(bytes)
         | ScalarValue::LargeBinary(bytes)
@@ -86,25 +110,33 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<Vec<Option<Arc<Model>>>>
         _ => {
             let models = cast(array, &DataType::BinaryView)?;
             let models = models.as_binary_view();
-            let mut last: Option<(u128, Arc<Model>)> = None;
+            // A join repeats the views of a model: each is looked up once in a batch.
+            let mut seen: HashMap<u128, Arc<Model>, FixedState> = HashMap::default();
             let mut out = Vec::with_capacity(models.len());
             for i in 0..models.len() {
                 if models.is_null(i) {
                     out.push(None);
                     continue;
                 }
-                // Joined models come in runs that share one view.
-                let view = models.views()[i];
-                let model = match &last {
-                    Some((seen, model)) if *seen == view => Arc::clone(model),
-                    _ => cache
-                        .decode(models.value(i))
-                        .map_err(|e| e.context(format!("the model in row {i}")))?,
+                let model = match seen.entry(models.views()[i]) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(new) => {
+                        let bytes = models.value(i);
+                        let model = cache.decode(bytes).map_err(|e| e.context(which(i, bytes)))?;
+                        Arc::clone(new.insert(model))
+                    }
                 };
-                last = Some((view, Arc::clone(&model)));
                 out.push(Some(model));
             }
             Ok(out)
         }
+    }
+}
+
+/// How a model of a column is named in an error: by its digest where it can be read.
+fn which(row: usize, bytes: &[u8]) -> String {
+    match digest_of(bytes) {
+        Ok(digest) => format!("the model with digest {digest}"),
+        Err(_) => format!("the model in row {row} of a batch"),
     }
 }

@@ -4,41 +4,54 @@
 //! subexpressions. So before any optimizer rule runs, `predict_labels(m, a, t.b)` becomes
 //! `predict_labels(m, named_struct('a', a, 'b', t.b))`, and the names travel in the type.
 
+use super::cache::ModelCache;
+use super::call::{Definition, definition};
+use super::error::to_datafusion;
+use super::learn;
+use super::weight::is_weight;
+use crate::data::Binding;
+use crate::error::Error;
 use crate::models::holds_features;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::execution::SessionStateBuilder;
 use datafusion::functions::core::named_struct;
 use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, unnormalize_col};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, WindowFrame, WindowFrameBound, WindowFrameUnits, lit,
+};
+use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::prelude::SessionContext;
 
-/// Each function that takes features, with the index of its first feature argument.
-const FIRST_FEATURE: &[(&str, usize)] = &[
-    ("train_labels", 2),
-    ("learn_bayes_net", 2),
-    ("learn_and_predict", 2),
-    ("learn_polytree", 1),
-    ("predict_labels", 1),
-    ("score_labels", 1),
-    ("top_labels", 2),
-    ("predict_sets", 2),
-];
-
 /// Adds the rule to a session. It runs after DataFusion's own type coercion and before the optimizer.
-pub(crate) fn install(ctx: &SessionContext) {
-    ctx.add_analyzer_rule(Arc::new(PackFeatures));
+///
+/// `PREPARE` optimizes a plan that was not analyzed, so the rule is the first of the optimizer too.
+pub(super) fn install(ctx: &SessionContext, cache: &Arc<ModelCache>) {
+    let rule = Arc::new(PackFeatures { cache: Arc::clone(cache) });
+    ctx.add_analyzer_rule(Arc::clone(&rule) as Arc<dyn AnalyzerRule + Send + Sync>);
+    let state = ctx.state_ref();
+    let mut state = state.write();
+    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![rule];
+    rules.extend(state.optimizer().rules.iter().cloned());
+    let id = state.session_id().to_string();
+    *state = SessionStateBuilder::new_from_existing(state.clone())
+        .with_session_id(id)
+        .with_optimizer_rules(rules)
+        .build();
 }
 
 /// The rewrite of `f(…, a, b)` to `f(…, named_struct('a', a, 'b', b))` in every node of a plan.
 #[derive(Debug)]
-pub(crate) struct PackFeatures;
+pub(super) struct PackFeatures {
+    cache: Arc<ModelCache>,
+}
 
 impl AnalyzerRule for PackFeatures {
     fn name(&self) -> &str {
@@ -47,55 +60,141 @@ impl AnalyzerRule for PackFeatures {
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         // Bottom up, into subqueries of expressions too (scalar, IN, EXISTS, lateral).
-        plan.transform_up_with_subqueries(pack_plan).map(|plan| plan.data)
+        plan.transform_up_with_subqueries(|plan| self.pack_plan(plan)).map(|plan| plan.data)
     }
 }
 
-fn pack_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    // The columns the expressions of this node may name; only types are looked up in it.
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = &plan {
-        let source =
-            DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-        schema.merge(&source);
+impl OptimizerRule for PackFeatures {
+    fn name(&self) -> &str {
+        "pack_features"
     }
-    // Parents name the outputs of projections, aggregates and windows by the text of the original
-    // expression; the preserver puts that text back as an alias.
-    let names = NamePreserver::new(&plan);
-    let packed = plan.map_expressions(|expr| match expr {
-        // A grouping set has to stay the top of its expression: its members are named, not itself.
-        Expr::GroupingSet(_) => expr.map_children(|member| pack_named(member, &schema, &names)),
-        expr => pack_named(expr, &schema, &names),
-    })?;
-    if packed.transformed { packed.map_data(LogicalPlan::recompute_schema) } else { Ok(packed) }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        plan.transform_up_with_subqueries(|plan| self.pack_plan(plan))
+    }
 }
 
-fn pack_named(expr: Expr, schema: &DFSchema, names: &NamePreserver) -> Result<Transformed<Expr>> {
-    let name = names.save(&expr);
-    let packed = expr.transform_up(|expr| pack_call(expr, schema))?;
-    Ok(if packed.transformed { packed.update_data(|expr| name.restore(expr)) } else { packed })
-}
+impl PackFeatures {
+    fn pack_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        // The columns the expressions of this node may name; only types are looked up in it.
+        let mut schema = merge_schema(&plan.inputs());
+        if let LogicalPlan::TableScan(scan) = &plan {
+            let source = DFSchema::try_from_qualified_schema(
+                scan.table_name.clone(),
+                &scan.source.schema(),
+            )?;
+            schema.merge(&source);
+        }
+        // Parents name the outputs of projections, aggregates and windows by the text of the
+        // original expression; the preserver puts that text back as an alias.
+        let names = NamePreserver::new(&plan);
+        let packed = plan.map_expressions(|expr| match expr {
+            // A grouping set has to stay the top of its expression: its members are named, not itself.
+            Expr::GroupingSet(_) => {
+                expr.map_children(|member| self.pack_named(member, &schema, &names))
+            }
+            expr => self.pack_named(expr, &schema, &names),
+        })?;
+        if packed.transformed { packed.map_data(LogicalPlan::recompute_schema) } else { Ok(packed) }
+    }
 
-/// Packs one call; anything else comes back as it is.
-///
-/// The signature is that of `FunctionRewrite::rewrite` without its configuration.
-fn pack_call(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    match expr {
-        Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
-            let packed = pack_arguments(func.name(), &mut args, schema)?;
-            Ok(transformed(Expr::ScalarFunction(ScalarFunction { func, args }), packed))
+    fn pack_named(
+        &self,
+        expr: Expr,
+        schema: &DFSchema,
+        names: &NamePreserver,
+    ) -> Result<Transformed<Expr>> {
+        let name = names.save(&expr);
+        let packed = expr.transform_up(|expr| self.pack_call(expr, schema))?;
+        Ok(if packed.transformed { packed.update_data(|expr| name.restore(expr)) } else { packed })
+    }
+
+    /// Packs one call; anything else comes back as it is.
+    fn pack_call(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        match expr {
+            Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
+                let packed = self.pack_arguments(func.name(), &mut args, schema)?;
+                Ok(transformed(Expr::ScalarFunction(ScalarFunction { func, args }), packed))
+            }
+            Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
+                let packed = self.pack_arguments(func.name(), &mut params.args, schema)?;
+                Ok(transformed(Expr::AggregateFunction(AggregateFunction { func, params }), packed))
+            }
+            // `learn_and_predict(…) OVER` and any of the aggregates used as a window.
+            Expr::WindowFunction(mut window) => {
+                let WindowFunction { fun, params } = window.as_mut();
+                let mut packed = self.pack_arguments(fun.name(), &mut params.args, schema)?;
+                if fun.name() == learn::NAME && params.args.len() == 3 {
+                    // The frame as a constant: the function keeps what it knows of it by itself.
+                    let rows = learn::rows_before(params)
+                        .map_err(|e| to_datafusion(e.context(fun.name())))?;
+                    params.args.push(lit(ScalarValue::UInt64(rows)));
+                    params.window_frame = WindowFrame::new_bounds(
+                        WindowFrameUnits::Rows,
+                        WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+                        WindowFrameBound::CurrentRow,
+                    );
+                    packed = true;
+                }
+                Ok(transformed(Expr::WindowFunction(window), packed))
+            }
+            other => Ok(Transformed::no(other)),
         }
-        Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
-            let packed = pack_arguments(func.name(), &mut params.args, schema)?;
-            Ok(transformed(Expr::AggregateFunction(AggregateFunction { func, params }), packed))
+    }
+
+    /// Replaces the features among `arguments` by one struct; says whether it did.
+    fn pack_arguments(
+        &self,
+        function: &str,
+        arguments: &mut Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<bool> {
+        let Some(definition) = definition(function) else { return Ok(false) };
+        let Some(first) = definition.first_feature else { return Ok(false) };
+        // Too few arguments is for the function to say.
+        if arguments.len() <= first {
+            return Ok(false);
         }
-        // `learn_and_predict(…) OVER` and any of the aggregates used as a window.
-        Expr::WindowFunction(mut window) => {
-            let WindowFunction { fun, params } = window.as_mut();
-            let packed = pack_arguments(fun.name(), &mut params.args, schema)?;
-            Ok(transformed(Expr::WindowFunction(window), packed))
+        let packed = pack(definition, first, arguments, schema)
+            .map_err(|e| to_datafusion(e.context(function)))?;
+        if definition.learns {
+            self.check_learning(definition, arguments, schema)
+                .map_err(|e| to_datafusion(e.context(function)))?;
         }
-        other => Ok(Transformed::no(other)),
+        Ok(packed)
+    }
+
+    /// Checks the spec and the types of the features of a call that learns.
+    fn check_learning(
+        &self,
+        definition: &Definition,
+        arguments: &[Expr],
+        schema: &DFSchema,
+    ) -> crate::Result<()> {
+        let not_constant = || {
+            let write = definition.syntax;
+            Err(Error::usage(format!("the spec must be a constant text; write {write}")))
+        };
+        let spec = match arguments[0].clone().unalias() {
+            Expr::Literal(spec, _) if spec.is_null() => return not_constant(),
+            Expr::Literal(spec, _) => spec,
+            other if other.any_column_refs() => return not_constant(),
+            // A parameter of a prepared query, or an expression that will be a constant.
+            _ => return Ok(()),
+        };
+        let Some(Some(spec)) = spec.try_as_str() else { return Ok(()) };
+        let (algorithm, spec) = self.cache.registry().resolve(spec)?;
+        let features = definition.first_feature.and_then(|first| arguments.get(first));
+        match features.map(|features| features.get_type(schema)) {
+            Some(Ok(data_type)) if holds_features(&data_type) => {
+                Binding::check_type(&data_type, &(algorithm.features)(&spec)?)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -103,35 +202,69 @@ fn transformed(expr: Expr, changed: bool) -> Transformed<Expr> {
     if changed { Transformed::yes(expr) } else { Transformed::no(expr) }
 }
 
-/// Replaces the features among `arguments` by one struct; says whether it did.
-fn pack_arguments(function: &str, arguments: &mut Vec<Expr>, schema: &DFSchema) -> Result<bool> {
-    let Some(&(_, first)) = FIRST_FEATURE.iter().find(|(name, _)| *name == function) else {
-        return Ok(false);
-    };
-    match arguments.get(first..) {
-        // Too few arguments is for the function to say; `learn_polytree(labels)` is complete.
-        None | Some([]) => return Ok(false),
-        // One struct is packed already (a plan may be analyzed again); a map or list is the features.
-        Some([only]) if only.get_type(schema).is_ok_and(|kind| holds_features(&kind)) => {
-            return Ok(false);
-        }
-        Some(_) => {}
+/// Replaces the arguments from `first` on by one struct of features, and the weight if there is one.
+fn pack(
+    definition: &Definition,
+    first: usize,
+    arguments: &mut Vec<Expr>,
+    schema: &DFSchema,
+) -> crate::Result<bool> {
+    let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
+    let is_weighty = |expr: &Expr| is_weight(&type_of(expr));
+    let rest = &arguments[first..];
+    let weights = rest.iter().filter(|e| is_weighty(e)).count();
+    if weights > 0 && !definition.takes_weight {
+        return Err(Error::usage("weights are for train_labels: leave row_weight out"));
     }
+    if weights > 1 {
+        return Err(Error::usage("there are two weights: a row has one"));
+    }
+    // The frame that was read stands after the features of a window function.
+    let is_read = |rest: &[Expr]| {
+        let frame =
+            rest.last().is_some_and(|e| matches!(e, Expr::Literal(ScalarValue::UInt64(_), _)));
+        definition.learns && rest.len() == 2 && frame && holds_features(&type_of(&rest[0]))
+    };
+    if is_read(rest) {
+        return Ok(false);
+    }
+    let is_done = match rest {
+        // One struct is packed already (a plan may be analyzed again); a map or list is the features.
+        [only] => weights == 0 && holds_features(&type_of(only)),
+        [features, weight] => is_weighty(weight) && holds_features(&type_of(features)),
+        _ => false,
+    };
+    if is_done || rest.len() == weights {
+        return Ok(false);
+    }
+    let (weight, features): (Vec<Expr>, Vec<Expr>) =
+        arguments.split_off(first).into_iter().partition(|e| is_weighty(e));
+    let packed = match <[Expr; 1]>::try_from(features) {
+        Ok([only]) if holds_features(&type_of(&only)) => only,
+        Ok([only]) => named(vec![only])?,
+        Err(features) => named(features)?,
+    };
+    arguments.push(packed);
+    arguments.extend(weight);
+    Ok(true)
+}
+
+/// A struct of `features` under their names.
+fn named(features: Vec<Expr>) -> crate::Result<Expr> {
     let mut seen = HashSet::new();
-    let mut fields = Vec::with_capacity(2 * (arguments.len() - first));
-    for feature in arguments.split_off(first) {
+    let mut fields = Vec::with_capacity(2 * features.len());
+    for feature in features {
         let name = feature_name(&feature);
         if !seen.insert(name.clone()) {
-            return Err(DataFusionError::Plan(format!(
-                "{function}: two features are named `{name}`; \
+            return Err(Error::usage(format!(
+                "two features are named `{name}`; \
                  give them different names with AS in a subquery and pass those"
             )));
         }
         fields.push(lit(name));
         fields.push(feature.unalias());
     }
-    arguments.push(named_struct().call(fields));
-    Ok(true)
+    Ok(named_struct().call(fields))
 }
 
 /// The name of a feature: of the column or alias, through casts; else the text of the expression.
@@ -192,7 +325,8 @@ mod tests {
             ctx.register_udf(ScalarUDF::from(Probe {
                 signature: Signature::variadic_any(Volatility::Immutable),
             }));
-            install(&ctx);
+            let cache = ModelCache::new(Default::default(), ctx.runtime_env());
+            install(&ctx, &Arc::new(cache));
             ctx.sql("CREATE TABLE t (id INT, a DOUBLE, b DOUBLE) AS VALUES (1, 1.0, 2.0), (2, 3.0, 4.0)")
                 .await?
                 .collect()

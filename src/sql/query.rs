@@ -27,19 +27,34 @@ pub struct Progress {
 /// # Errors
 ///
 /// What the query fails with, as a labelflow error.
-pub async fn run_to_end(
+pub async fn run_to_end(query: DataFrame, watch: impl FnMut(Progress)) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    run_each(query, watch, |batch| {
+        batches.push(batch);
+        Ok(())
+    })
+    .await?;
+    Ok(batches)
+}
+
+/// As [`run_to_end`], with each batch given to `take` and not kept.
+///
+/// # Errors
+///
+/// What the query or `take` fails with.
+pub async fn run_each(
     query: DataFrame,
     mut watch: impl FnMut(Progress),
-) -> Result<Vec<RecordBatch>> {
+    mut take: impl FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
     let task = Arc::new(query.task_ctx());
     let plan = query.create_physical_plan().await.map_err(from_datafusion)?;
     let total = leaves(&plan).iter().map(|leaf| total_rows(leaf)).sum::<Option<u64>>();
     let mut stream = execute_stream(Arc::clone(&plan), task).map_err(from_datafusion)?;
-    let mut batches = Vec::new();
     loop {
         match tokio::time::timeout(TICK, stream.next()).await {
-            Ok(Some(batch)) => batches.push(batch.map_err(from_datafusion)?),
-            Ok(None) => return Ok(batches),
+            Ok(Some(batch)) => take(batch.map_err(from_datafusion)?)?,
+            Ok(None) => return Ok(()),
             Err(_) => {
                 let rows = leaves(&plan).iter().map(|leaf| rows_so_far(leaf)).sum();
                 watch(Progress { rows, total });

@@ -1,6 +1,7 @@
 //! Metrics of scores as aggregates: `ranking_loss(truth, scores[, label_count])` and the like, where
 //! `scores` is what `score_labels` gives.
 
+use super::call;
 use super::error::to_datafusion;
 use super::metrics::{compared, no_distinct, one_row};
 use crate::data::{LabelReader, LabelSets, Vocabulary};
@@ -15,7 +16,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Signature, TypeSignature, Volatility,
+    Accumulator, AggregateUDFImpl, Documentation, Signature, TypeSignature, Volatility,
 };
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(super) struct RankFunction {
 /// All metric functions of scores.
 pub(super) fn functions() -> impl Iterator<Item = RankFunction> {
     let arity = || vec![TypeSignature::Any(2), TypeSignature::Any(3)];
-    let signature = move || Signature::one_of(arity(), Volatility::Immutable);
+    let any = move || Signature::one_of(arity(), Volatility::Immutable);
+    let signature = move || call::with_names(any(), call::RANK_PARAMETERS);
     let metrics = Metric::ALL.iter().filter(|m| m.of_scores());
     metrics.map(move |&metric| RankFunction { metric, signature: signature() })
 }
@@ -61,6 +63,10 @@ impl AggregateUDFImpl for RankFunction {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        call::metric_documentation(self.name())
     }
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
@@ -189,7 +195,7 @@ impl ScoreLists {
             // Lists that are all empty have no type of their own.
             let none: [&str; 0] = [];
             let (labels, scores) =
-                (StringArray::from_iter_values(none), Float64Array::from(vec![]));
+                (StringArray::from_iter_values(none), Float64Array::from(Vec::<f64>::new()));
             return Ok(ScoreLists { offsets, present: None, labels, scores });
         };
         let field = |name: &str, to: &DataType| -> Result<ArrayRef> {

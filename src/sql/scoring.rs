@@ -2,8 +2,10 @@
 //! `predict_sets`.
 
 use super::cache::{ModelCache, SharedCache};
+use super::call::Call;
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
+use crate::data::Rows;
 use crate::error::{Error, Result};
 use crate::models::{Model, scored_label_type};
 use datafusion::arrow::array::{
@@ -15,7 +17,8 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -40,16 +43,6 @@ impl Task {
         }
     }
 
-    /// How the function is called, for error messages.
-    fn usage(self) -> &'static str {
-        match self {
-            Task::Predict => "predict_labels(model, features...)",
-            Task::Score => "score_labels(model, features...)",
-            Task::Top => "top_labels(model, k, features...)",
-            Task::Sets => "predict_sets(model, k, features...)",
-        }
-    }
-
     fn first_feature(self) -> usize {
         if matches!(self, Task::Top | Task::Sets) { 2 } else { 1 }
     }
@@ -71,7 +64,16 @@ impl Task {
             Task::Predict => model.predict(features),
             Task::Score => model.score(features),
             Task::Top => model.top(features, k),
-            Task::Sets => ranked_sets(model, features, k),
+            Task::Sets => ranked_sets(model, &model.read(features)?, k),
+        }
+    }
+
+    fn run_rows(self, model: &Model, rows: &Rows, k: usize) -> Result<ListArray> {
+        match self {
+            Task::Predict => model.predict_rows(rows),
+            Task::Score => model.score_rows(rows),
+            Task::Top => model.top_rows(rows, k),
+            Task::Sets => ranked_sets(model, rows, k),
         }
     }
 }
@@ -84,8 +86,8 @@ fn ranked_set_type() -> DataType {
     ]))
 }
 
-fn ranked_sets(model: &Model, features: &ArrayRef, k: usize) -> Result<ListArray> {
-    let ranked = model.rank_sets(features, k)?;
+fn ranked_sets(model: &Model, rows: &Rows, k: usize) -> Result<ListArray> {
+    let ranked = model.rank_sets_rows(rows, k)?;
     let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
     let labels = model.name_lists(ranked.iter().flatten().map(|set| &set.labels));
     let probabilities =
@@ -103,7 +105,7 @@ fn ranked_sets(model: &Model, features: &ArrayRef, k: usize) -> Result<ListArray
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Scoring {
     task: Task,
-    signature: Signature,
+    call: Call,
     cache: SharedCache,
 }
 
@@ -113,7 +115,7 @@ pub(super) fn functions(cache: &Arc<ModelCache>) -> impl Iterator<Item = Scoring
     // Stable: a model named by its file may change between queries.
     Task::ALL.into_iter().map(move |task| Scoring {
         task,
-        signature: Signature::variadic_any(Volatility::Stable),
+        call: Call::new(task.name(), Volatility::Stable),
         cache: cache.clone(),
     })
 }
@@ -121,38 +123,32 @@ pub(super) fn functions(cache: &Arc<ModelCache>) -> impl Iterator<Item = Scoring
 impl Scoring {
     /// Checks what can be checked before there are rows.
     fn plan(&self, args: &ReturnFieldArgs) -> Result<()> {
-        let (name, first) = (self.task.name(), self.task.first_feature());
-        if args.arg_fields.len() <= first {
-            return Err(Error::usage(format!(
-                "{name}: there is no feature; write {}",
-                self.task.usage()
-            )));
-        }
-        model_argument::check_type(name, args.arg_fields[0].data_type())?;
+        let first = self.task.first_feature();
+        self.call.check_count(args.arg_fields.len())?;
+        model_argument::check_type(&self.call, args.arg_fields[0].data_type())?;
         if first == 2 {
             let k = args.arg_fields[1].data_type();
             if !k.is_integer() && k != &DataType::Null {
-                return Err(Error::usage(format!(
-                    "{name}: the second argument is a whole number, not {k}; write {}",
-                    self.task.usage()
-                )));
+                let problem = format!("the second argument is a whole number, not {k}");
+                return Err(self.call.misuse(problem));
             }
         }
         // A constant model tells now whether the features fit.
         if let [model, ..] = args.scalar_arguments
             && let Some(model) = model.filter(|m| !m.is_null())
-            && let Some(model) = model_argument::one(model, &self.cache.0)?
+            && let Some(model) = model_argument::check(model, &self.cache.0)
+                .map_err(|e| e.context(self.call.name))?
             && args.arg_fields.len() == first + 1
             && crate::models::holds_features(args.arg_fields[first].data_type())
         {
             model
                 .check_features(args.arg_fields[first].data_type())
-                .map_err(|e| e.context(name))?;
+                .map_err(|e| e.context(self.call.name))?;
         }
         Ok(())
     }
 
-    fn run(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn run(&self, args: ScalarFunctionArgs) -> Result<ArrayRef> {
         let first = self.task.first_feature();
         if args.args.len() != first + 1 {
             return Err(Error::internal(
@@ -164,29 +160,57 @@ impl Scoring {
             Some(k) => whole_number(k)?,
         };
         let rows = args.number_rows;
-        let none = || new_null_array(&self.task.return_type(), rows);
-        let models = match Models::read(&args.args[0], &self.cache.0)? {
-            Models::One(None) => return Ok(ColumnarValue::Array(none())),
-            Models::One(Some(model)) => {
-                let features = args.args[first].to_array(rows).map_err(super::from_datafusion)?;
-                return Ok(ColumnarValue::Array(Arc::new(self.task.run(&model, &features, k)?)));
-            }
-            Models::Rows(models) => models,
-        };
+        let models = Models::read(&args.args[0], &self.cache.0)?;
+        if let Models::One(None) = models {
+            return Ok(new_null_array(&self.task.return_type(), rows));
+        }
         let features = args.args[first].to_array(rows).map_err(super::from_datafusion)?;
+        match models {
+            Models::Rows(models) => self.run_many(&models, &features, k),
+            Models::One(Some(model)) => Ok(Arc::new(self.task.run(&model, &features, k)?)),
+            Models::One(None) => Err(Error::internal("a model that is NULL scores nothing")),
+        }
+    }
+
+    /// Scores each row with its own model. Models that read features alike share one reading of the
+    /// batch.
+    fn run_many(
+        &self,
+        models: &[Option<Arc<Model>>],
+        features: &ArrayRef,
+        k: usize,
+    ) -> Result<ArrayRef> {
         let mut parts: Vec<ArrayRef> = vec![new_null_array(&self.task.return_type(), 1)];
-        let mut place = vec![0u32; rows];
+        let mut place = vec![0u32; models.len()];
         let mut next = 1;
-        for (model, wanted) in Models::by_model(&models) {
+        let mut read: Option<(&Arc<Model>, Rows)> = None;
+        let mut selected = Rows::default();
+        for (model, wanted) in Models::by_model(models) {
             for &row in &wanted {
                 place[row as usize] = next;
                 next += 1;
             }
-            let part = take(&features, &UInt32Array::from(wanted), None)?;
-            parts.push(Arc::new(self.task.run(model, &part, k)?));
+            let shared = match &read {
+                Some((first, _)) => model.reads_like(first),
+                None => {
+                    read = Some((model, model.read(features)?));
+                    true
+                }
+            };
+            let part = match &read {
+                Some((_, rows)) if shared => {
+                    rows.select_features(&wanted, &mut selected);
+                    self.task.run_rows(model, &selected, k)?
+                }
+                _ => {
+                    let own = take(features, &UInt32Array::from(wanted), None)?;
+                    self.task.run(model, &own, k)?
+                }
+            };
+            parts.push(Arc::new(part));
         }
         let parts: Vec<&dyn Array> = parts.iter().map(|p| p.as_ref()).collect();
-        Ok(ColumnarValue::Array(take(&concat(&parts)?, &UInt32Array::from(place), None)?))
+        Ok(take(&concat(&parts)?, &UInt32Array::from(place), None)?)
     }
 }
 
@@ -205,14 +229,26 @@ fn whole_number(value: &ColumnarValue) -> Result<usize> {
 
 impl ScalarUDFImpl for Scoring {
     fn name(&self) -> &str {
-        self.task.name()
+        self.call.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.call.aliases
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        &self.call.signature
     }
 
-    fn return_type(&self, _arg_types: &[DataType]) -> DataFusionResult<DataType> {
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> DataFusionResult<DataType> {
         Ok(self.task.return_type())
     }
 
@@ -222,6 +258,8 @@ impl ScalarUDFImpl for Scoring {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        self.run(args).map_err(|e| to_datafusion(e.context(self.task.name())))
+        self.run(args)
+            .map(ColumnarValue::Array)
+            .map_err(|e| to_datafusion(e.context(self.task.name())))
     }
 }

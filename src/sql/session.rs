@@ -2,9 +2,8 @@
 
 use super::error::from_datafusion;
 use super::ordered::PredictInOrder;
-use super::{enable_file_tables, register_with};
+use super::{FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
-use crate::formats::LabelSource;
 use crate::models::Registry;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -21,8 +20,8 @@ pub struct SessionOptions {
     pub memory_limit: Option<usize>,
     /// The algorithms that can be named.
     pub registry: Registry,
-    /// Where the label attributes of ARFF files are named.
-    pub arff_labels: LabelSource,
+    /// How files become tables.
+    pub files: FileOptions,
 }
 
 impl Default for SessionOptions {
@@ -32,7 +31,7 @@ impl Default for SessionOptions {
             batch_size: 8192,
             memory_limit: None,
             registry: Registry::default(),
-            arff_labels: LabelSource::Auto,
+            files: FileOptions::default(),
         }
     }
 }
@@ -63,6 +62,6 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         .build();
     let ctx = SessionContext::new_with_state(state);
     register_with(&ctx, options.registry.clone());
-    enable_file_tables(&ctx, options.arff_labels.clone());
+    enable_file_tables(&ctx, options.files.clone());
     Ok(ctx)
 }

@@ -3,8 +3,14 @@
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray, StructArray, UInt32Array};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt32Type};
-use std::sync::Arc;
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type, UInt32Type};
+use std::sync::{Arc, LazyLock};
+
+/// Items of lists, made once: a small model has dozens of lists.
+static NUMBER: LazyLock<FieldRef> =
+    LazyLock::new(|| Arc::new(Field::new_list_field(DataType::Float64, false)));
+static WHOLE_NUMBER: LazyLock<FieldRef> =
+    LazyLock::new(|| Arc::new(Field::new_list_field(DataType::UInt32, false)));
 
 /// Builds a struct array of one row, field by field.
 #[derive(Debug, Default)]
@@ -16,12 +22,12 @@ pub struct StateWriter {
 impl StateWriter {
     /// Adds a list of numbers.
     pub fn f64s(&mut self, name: &str, values: impl IntoIterator<Item = f64>) {
-        self.list(name, Arc::new(Float64Array::from_iter_values(values)));
+        self.list(name, &NUMBER, Arc::new(Float64Array::from_iter_values(values)));
     }
 
     /// Adds a list of whole numbers.
     pub fn u32s(&mut self, name: &str, values: impl IntoIterator<Item = u32>) {
-        self.list(name, Arc::new(UInt32Array::from_iter_values(values)));
+        self.list(name, &WHOLE_NUMBER, Arc::new(UInt32Array::from_iter_values(values)));
     }
 
     /// Adds a state inside this one.
@@ -30,11 +36,10 @@ impl StateWriter {
         self.arrays.push(Arc::new(row));
     }
 
-    fn list(&mut self, name: &str, values: ArrayRef) {
-        let item = Arc::new(Field::new_list_field(values.data_type().clone(), false));
+    fn list(&mut self, name: &str, item: &FieldRef, values: ArrayRef) {
         let offsets = OffsetBuffer::from_lengths([values.len()]);
-        self.fields.push(Field::new(name, DataType::List(Arc::clone(&item)), false));
-        self.arrays.push(Arc::new(ListArray::new(item, offsets, values, None)));
+        self.fields.push(Field::new(name, DataType::List(Arc::clone(item)), false));
+        self.arrays.push(Arc::new(ListArray::new(Arc::clone(item), offsets, values, None)));
     }
 
     /// The row.

@@ -49,6 +49,12 @@ impl GroupMoments {
             return;
         }
         self.width = width;
+        if rows.len == 1 {
+            for &group in groups(0) {
+                self.add_row(group, rows.dense_row(0), rows.weight(0));
+            }
+            return;
+        }
         let mut block = Block::new(rows, &groups);
         block.add_rows(rows, &groups, &vec![true; block.groups.len()]);
         for _ in 1..PASSES {
@@ -66,6 +72,13 @@ impl GroupMoments {
                     self.add(group, d, &moment);
                 }
             }
+        }
+    }
+
+    /// Adds one row to a group: what a block of one row would add, without the block.
+    fn add_row(&mut self, group: u32, row: &[f64], weight: f64) {
+        for (d, &x) in row.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
+            self.add(group, d, &Moment::weighted(x, weight));
         }
     }
 

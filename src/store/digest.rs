@@ -2,12 +2,16 @@
 
 use crate::error::{Error, Result};
 use crate::math::content_hash;
-use arrow::ipc::MetadataVersion;
-use arrow::ipc::reader::FileReader;
+use arrow::buffer::Buffer;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::{FileDecoder, FileReader};
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow::ipc::{Block, MetadataVersion};
 use arrow::record_batch::RecordBatch;
 use std::io::Cursor;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The key under which the digest stands in the footer.
 const KEY: &str = "labelflow.digest";
@@ -124,21 +128,78 @@ impl Template {
 
 /// The batch in `bytes`, whose digest must be right.
 pub(super) fn open(bytes: &[u8]) -> Result<RecordBatch> {
-    let place = place(bytes).ok_or_else(not_a_model)?;
-    let mut zeroed = bytes.to_vec();
-    zeroed[place.clone()].fill(b'0');
-    let digest = format!("{:032x}", content_hash(SEED, &zeroed));
-    if digest.as_bytes() != &bytes[place] {
-        return Err(Error::corrupt(
-            "the model is damaged: its bytes do not have the digest they carry; use a whole copy",
-        ));
+    Opener::default().open(bytes)
+}
+
+/// Reads what [`Sealer`] makes. Files of one schema begin alike: the schema is decoded for the
+/// first of them only.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Opener {
+    known: Option<Arc<Known>>,
+}
+
+/// The beginning of a file and the schema in it.
+#[derive(Debug)]
+struct Known {
+    start: Vec<u8>,
+    schema: SchemaRef,
+}
+
+impl Opener {
+    pub(super) fn open(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
+        let place = place(bytes).ok_or_else(not_a_model)?;
+        let mut zeroed = bytes.to_vec();
+        zeroed[place.clone()].fill(b'0');
+        let digest = format!("{:032x}", content_hash(SEED, &zeroed));
+        if digest.as_bytes() != &bytes[place] {
+            return Err(Error::corrupt(
+                "the model is damaged: its bytes do not have the digest they carry; use a whole \
+                 copy",
+            ));
+        }
+        let damaged = |e| Error::corrupt(format!("the model cannot be read: {e}"));
+        if let Some(known) = self.known.as_ref().filter(|k| zeroed.starts_with(&k.start)) {
+            let start = known.start.len();
+            let schema = Arc::clone(&known.schema);
+            return read_batch(zeroed, start, schema).map_err(damaged)?.ok_or_else(one_batch);
+        }
+        let mut reader = FileReader::try_new(Cursor::new(&zeroed), None).map_err(damaged)?;
+        let batch = match (reader.next(), reader.next()) {
+            (Some(batch), None) => batch.map_err(damaged)?,
+            _ => return Err(one_batch()),
+        };
+        if let Some(start) = beginning(&zeroed) {
+            self.known = Some(Arc::new(Known { start: start.to_vec(), schema: reader.schema() }));
+        }
+        Ok(batch)
     }
-    let damaged = |e| Error::corrupt(format!("the model cannot be read: {e}"));
-    let mut reader = FileReader::try_new(Cursor::new(bytes), None).map_err(damaged)?;
-    match (reader.next(), reader.next()) {
-        (Some(batch), None) => batch.map_err(damaged),
-        _ => Err(Error::corrupt("a model is one record batch")),
+}
+
+fn one_batch() -> Error {
+    Error::corrupt("a model is one record batch")
+}
+
+/// The bytes of a file up to its first batch: the name of the format, then the schema as a message.
+fn beginning(bytes: &[u8]) -> Option<&[u8]> {
+    let metadata = i32::from_le_bytes(bytes.get(12..16)?.try_into().ok()?);
+    bytes.get(..16usize.checked_add(usize::try_from(metadata).ok()?)?)
+}
+
+/// The batch whose message begins at `start`.
+fn read_batch(
+    bytes: Vec<u8>,
+    start: usize,
+    schema: SchemaRef,
+) -> std::result::Result<Option<RecordBatch>, ArrowError> {
+    let length = bytes.get(start + 4..start + 8).and_then(|b| b.try_into().ok());
+    let metadata = length.map_or(-1, i32::from_le_bytes).checked_add(8).unwrap_or(-1);
+    let fits = usize::try_from(metadata).is_ok_and(|m| m >= 8 && m <= bytes.len() - start);
+    if !fits {
+        return Ok(None);
     }
+    let rest = Buffer::from_vec(bytes).slice(start);
+    let block = Block::new(0, metadata, rest.len() as i64 - i64::from(metadata));
+    FileDecoder::new(schema, MetadataVersion::V5).read_record_batch(&block, &rest)
 }
 
 /// The digest that model bytes carry, without checking it: a name for the model.

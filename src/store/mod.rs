@@ -15,6 +15,7 @@ pub use schema::schema_json;
 
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
+use arrow::record_batch::RecordBatch;
 use std::path::Path;
 
 /// The version of the model row this build writes; it reads this and all older ones.
@@ -66,8 +67,41 @@ pub fn digest(model: &Model) -> Result<String> {
 /// `Corrupt` for any damage, `Incompatible` for a newer version, `Usage` for an algorithm the
 /// registry does not have.
 pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
-    let model = row::decode(&digest::open(bytes)?, registry)?;
-    Ok(model.with_digest(digest_of(bytes)?))
+    ModelReader::default().read(bytes, registry)
+}
+
+/// Reads many models: the same as [`from_bytes`], more quickly when the models are small and of one
+/// algorithm.
+#[derive(Debug, Clone, Default)]
+pub struct ModelReader {
+    opener: digest::Opener,
+}
+
+impl ModelReader {
+    /// The model in `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_bytes`].
+    pub fn read(&mut self, bytes: &[u8], registry: &Registry) -> Result<Model> {
+        let model = row::decode(&self.opener.open(bytes)?, registry, true)?;
+        Ok(model.with_digest(digest_of(bytes)?))
+    }
+}
+
+/// The model in `bytes`, whose labels may be in any order: a learner on its way.
+pub(crate) fn snapshot_from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
+    row::decode(&digest::open(bytes)?, registry, false)
+}
+
+/// `batch` as bytes that carry their own digest.
+pub(crate) fn seal(batch: &RecordBatch) -> Result<Vec<u8>> {
+    digest::Sealer::default().seal(batch)
+}
+
+/// The batch in bytes that [`seal`] made.
+pub(crate) fn open(bytes: &[u8]) -> Result<RecordBatch> {
+    digest::open(bytes)
 }
 
 /// Writes `model` to `path`, which holds the old content until the new one is complete.

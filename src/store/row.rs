@@ -32,7 +32,8 @@ pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }
 
-pub(super) fn decode(batch: &RecordBatch, registry: &Registry) -> Result<Model> {
+/// The model in `batch`; labels of a model are in name order, those of a snapshot in any.
+pub(super) fn decode(batch: &RecordBatch, registry: &Registry, in_order: bool) -> Result<Model> {
     if batch.num_rows() != 1 {
         return Err(Error::corrupt(format!("a model is one row, not {}", batch.num_rows())));
     }
@@ -51,7 +52,7 @@ pub(super) fn decode(batch: &RecordBatch, registry: &Registry) -> Result<Model> 
     }
     let labels = list(&row, "labels")?;
     let space = Space {
-        labels: vocabulary(labels.as_string_opt().ok_or_else(|| unfit("labels"))?)?,
+        labels: vocabulary(labels.as_string_opt().ok_or_else(|| unfit("labels"))?, in_order)?,
         features: decode_features(structure(&row, "features")?)?,
     };
     let rows = column(&row, "rows")?.as_primitive_opt::<UInt64Type>();
@@ -99,14 +100,14 @@ fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
     };
     let mut space = FeatureSpace { declared: true, ..FeatureSpace::default() };
     let dense = family("dense")?;
-    space.dense = vocabulary(&names(&dense)?)?;
+    space.dense = vocabulary(&names(&dense)?, true)?;
     space.dense_column = columns(&dense)?;
     let sparse = family("sparse")?;
     let kinds = column(&sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
     let open = sparse.column_by_name("open").and_then(|c| c.as_primitive_opt::<UInt32Type>());
     let open = open.ok_or_else(|| unfit("open"))?;
     let columns = list(row, "open")?;
-    space.open = vocabulary(columns.as_string_opt().ok_or_else(|| unfit("open"))?)?;
+    space.open = vocabulary(columns.as_string_opt().ok_or_else(|| unfit("open"))?, true)?;
     for (i, name) in names(&sparse)?.iter().enumerate() {
         let kind: FeatureKind = kinds.value(i).parse()?;
         let open = open.is_valid(i).then(|| open.value(i));
@@ -152,9 +153,9 @@ fn one_list(values: ArrayRef) -> ListArray {
     ListArray::new(item, offsets, values, None)
 }
 
-fn vocabulary(names: &StringArray) -> Result<Vocabulary> {
+fn vocabulary(names: &StringArray, in_order: bool) -> Result<Vocabulary> {
     let names: Vec<&str> = names.iter().flatten().collect();
-    if !names.is_sorted() {
+    if in_order && !names.is_sorted() {
         return Err(Error::corrupt("the names of a model are not in order"));
     }
     Vocabulary::try_from_names(names).map_err(|e| Error::corrupt(e.to_string()))

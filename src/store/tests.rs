@@ -29,12 +29,18 @@ fn bytes_and_back_are_the_same_bytes() {
 #[test]
 fn a_writer_of_many_models_writes_the_same_bytes() {
     let mut writer = ModelWriter::default();
+    let mut reader = ModelReader::default();
     for model in [model(50), model(3), mixed_model("naibx"), model(500), model(50)] {
         let bytes = writer.to_bytes(&model).unwrap();
         assert_eq!(bytes, to_bytes(&model).unwrap());
         let back = from_bytes(&bytes, &Registry::default()).unwrap();
         assert_eq!(back.digest(), Some(digest_of(&bytes).unwrap()));
         assert_eq!(digest(&model).unwrap(), digest(&back).unwrap());
+        let quick = reader.read(&bytes, &Registry::default()).unwrap();
+        assert_eq!(to_bytes(&quick).unwrap(), bytes);
+        for cut in [10, 700, bytes.len() - 20] {
+            assert!(reader.read(&bytes[..cut], &Registry::default()).is_err());
+        }
     }
 }
 

@@ -15,6 +15,8 @@ struct Step {
     line: usize,
     text: String,
     is_query: bool,
+    /// What a query prints, where the document says it.
+    prints: Option<String>,
 }
 
 /// What is run in a document, and why the other blocks are not.
@@ -28,6 +30,7 @@ struct Steps {
 fn steps(document: &str) -> Steps {
     let mut steps = Steps::default();
     let mut reason: Option<String> = None;
+    let mut after_query = false;
     let mut lines = document.lines().enumerate();
     while let Some((number, line)) = lines.next() {
         let line = line.trim();
@@ -38,6 +41,7 @@ fn steps(document: &str) -> Steps {
         let Some(language) = line.strip_prefix("```") else {
             if !line.is_empty() {
                 reason = None;
+                after_query = false;
             }
             continue;
         };
@@ -58,10 +62,21 @@ fn steps(document: &str) -> Steps {
             }
             "sql" => {
                 let text: Vec<&str> = block.iter().map(|(_, l)| *l).collect();
-                steps.run.push(Step { line: number + 1, text: text.join("\n"), is_query: true });
+                let text = text.join("\n");
+                steps.run.push(Step { line: number + 1, text, is_query: true, prints: None });
+                after_query = true;
+                continue;
+            }
+            // The block after a query is what it prints.
+            "text" if after_query => {
+                let text: Vec<&str> = block.iter().map(|(_, l)| *l).collect();
+                if let Some(query) = steps.run.last_mut() {
+                    query.prints = Some(text.join("\n"));
+                }
             }
             _ => {}
         }
+        after_query = false;
     }
     steps
 }
@@ -82,7 +97,7 @@ fn commands(block: &[(usize, &str)]) -> Vec<Step> {
             };
         }
         if command.starts_with("labelflow ") {
-            found.push(Step { line: *line, text: command, is_query: false });
+            found.push(Step { line: *line, text: command, is_query: false, prints: None });
         }
     }
     found
@@ -131,7 +146,13 @@ fn run(place: &Workplace, step: &Step) -> Result<(), String> {
     };
     let output = command.current_dir(place.dir()).output().unwrap();
     if output.status.success() {
-        return Ok(());
+        let printed = String::from_utf8_lossy(&output.stdout);
+        return match &step.prints {
+            Some(prints) if prints.trim() != printed.trim() => {
+                Err(format!("line {}: {}\nprints\n{printed}", step.line, step.text))
+            }
+            _ => Ok(()),
+        };
     }
     let errors = String::from_utf8_lossy(&output.stderr);
     Err(format!("line {}: {}\n{errors}", step.line, step.text))
@@ -192,12 +213,19 @@ $ labelflow evaluate big.arff
 SELECT 1;
 ```
 
+```text
+one
+```
+
 ```rust
 let x = \"$ labelflow no\";
 ```
 ";
     let found = steps(document);
-    let step = |line, text: &str, is_query| Step { line, text: text.into(), is_query };
+    let step = |line, text: &str, is_query: bool| {
+        let prints = is_query.then(|| "one".to_string());
+        Step { line, text: text.into(), is_query, prints }
+    };
     assert_eq!(
         found.run,
         [
@@ -215,11 +243,15 @@ let x = \"$ labelflow no\";
 #[test]
 fn a_failing_command_is_reported() {
     let place = prepare();
-    let good = Step { line: 1, text: "labelflow inspect tags.labelflow".into(), is_query: false };
-    assert_eq!(run(&place, &good), Ok(()));
-    let query = "SELECT count(*) FROM 'train.parquet'; SELECT 1";
-    assert_eq!(run(&place, &Step { line: 1, text: query.into(), is_query: true }), Ok(()));
-    let bad = Step { line: 7, text: "labelflow inspect no.labelflow".into(), is_query: false };
+    let command =
+        |line, text: &str| Step { line, text: text.into(), is_query: false, prints: None };
+    assert_eq!(run(&place, &command(1, "labelflow inspect tags.labelflow")), Ok(()));
+    let text = "SELECT count(*) FROM 'train.parquet'; SELECT 1".to_string();
+    let query = Step { line: 1, text, is_query: true, prints: None };
+    assert_eq!(run(&place, &query), Ok(()));
+    let other = run(&place, &Step { prints: Some("+---+".into()), ..query }).unwrap_err();
+    assert!(other.contains("| 500      |"), "{other}");
+    let bad = command(7, "labelflow inspect no.labelflow");
     let message = run(&place, &bad).unwrap_err();
     assert!(message.starts_with("line 7: labelflow inspect no.labelflow\nerror: "), "{message}");
 }

@@ -53,6 +53,20 @@ impl Binding {
         Binding::try_new(root.data_type(), options, &space.features)
     }
 
+    /// Whether features of type `data_type` can be learned from.
+    ///
+    /// # Errors
+    ///
+    /// As [`Binding::declare`], as far as the type alone tells.
+    pub fn check_type(data_type: &DataType, options: &FeatureOptions) -> Result<()> {
+        let mut found = Vec::new();
+        sources(data_type, options, &mut found, true)?;
+        if found.is_empty() {
+            return Err(no_feature());
+        }
+        found.iter().try_for_each(|source| source.declared_kind(options).map(drop))
+    }
+
     /// Finds every feature of `space` in `data_type`.
     ///
     /// # Errors
@@ -134,6 +148,10 @@ impl Binding {
     }
 }
 
+fn no_feature() -> Error {
+    Error::data("there is no feature: name at least one feature column")
+}
+
 fn mark(seen: &mut [bool], id: u32) {
     if let Some(s) = seen.get_mut(id as usize) {
         *s = true;
@@ -189,7 +207,7 @@ fn declare_columns(
     open.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
     space.open = super::Vocabulary::try_from_names(open)?;
     if found.is_empty() {
-        return Err(Error::data("there is no feature: name at least one feature column"));
+        return Err(no_feature());
     }
     space.declared = true;
     Ok(())

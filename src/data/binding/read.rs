@@ -286,9 +286,14 @@ fn read_category(array: &ArrayRef, id: u32, names: &mut Names<'_>, rows: &mut Ro
 /// The length of the first vector of `source` that is not NULL.
 pub(super) fn vector_width(root: &ArrayRef, source: &Source) -> Result<usize> {
     let list = as_list(&at_path(root, &source.path)?, DataType::Float64)?;
-    (0..list.len()).find(|&r| list.is_valid(r)).map(|r| list.value_length(r) as usize).ok_or_else(
-        || Error::data("the list of numbers is NULL in every row of the first batch: its length is unknown"),
-    )
+    let first = (0..list.len()).find(|&r| list.is_valid(r)).map(|r| list.value_length(r) as usize);
+    match first {
+        Some(0) => Err(Error::data("the list of numbers is empty: there is no feature in it")),
+        Some(width) => Ok(width),
+        None => Err(Error::data(
+            "the list of numbers is NULL in every row of the first batch: its length is unknown",
+        )),
+    }
 }
 
 fn read_vector<'a>(

@@ -63,6 +63,8 @@ pub struct Generator {
     row_seed: u64,
     set_seed: u64,
     column_seed: u64,
+    /// The row from which labels have switched their meaning.
+    drift_from: Option<u64>,
 }
 
 impl Generator {
@@ -83,7 +85,23 @@ impl Generator {
             row_seed: key(seed, 2),
             set_seed: key(seed, 3),
             column_seed: key(seed, 4),
+            drift_from: None,
         })
+    }
+
+    /// The same rows, but half-way through some labels switch their meaning: labels 0 and 1 show in
+    /// the features as 1 and 0 did, and so on with every fifth label and the one after it.
+    #[must_use]
+    pub fn with_drift(mut self) -> Self {
+        self.drift_from = Some(self.options.rows / 2);
+        self
+    }
+
+    /// The names of the labels that switch their meaning in [`Generator::with_drift`].
+    pub fn switching_labels(&self) -> Vec<String> {
+        let labels = self.options.labels as u32;
+        let switch = (0..labels).filter(|&y| switched(y, labels) != y);
+        switch.map(|y| self.names.name(y)).collect()
     }
 
     /// The columns of every batch: `id` (Int64), `f0`, `f1`, ... (Float64) and `labels` (List of Utf8).
@@ -105,12 +123,14 @@ impl Generator {
         let end = self.checked_end(first_row, rows)?;
         let keys: Vec<u64> = (first_row..end).map(|row| key(self.row_seed, row)).collect();
         let sets = self.label_sets(&keys)?;
+        let shown = self.shown(first_row, &sets);
+        let shown = shown.as_ref().unwrap_or(&sets);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.features.len() + 2);
         columns
             .push(Arc::new(Int64Array::from_iter_values((first_row..end).map(|row| row as i64))));
         for feature in 0..self.features.len() {
             let column_key = key(self.column_seed, feature as u64);
-            let values = self.features.values(feature, column_key, &keys, &sets);
+            let values = self.features.values(feature, column_key, &keys, shown);
             columns.push(Arc::new(Float64Array::from(values)));
         }
         columns.push(Arc::new(self.names.lists(&sets)?));
@@ -137,6 +157,22 @@ impl Generator {
             first_row = if batch.is_ok() { first_row + rows } else { self.options.rows };
             Some(batch)
         })
+    }
+
+    /// The labels that show in the features, where they are others than the row has.
+    fn shown(&self, first_row: u64, sets: &LabelSets) -> Option<LabelSets> {
+        let from = self.drift_from?.saturating_sub(first_row) as usize;
+        let labels = self.options.labels as u32;
+        let mut ids = sets.ids().to_vec();
+        let mut ends = Vec::new();
+        for (row, size) in sets.sizes().enumerate() {
+            let start = ends.last().copied().unwrap_or(0);
+            if row >= from {
+                ids[start..start + size].iter_mut().for_each(|y| *y = switched(*y, labels));
+            }
+            ends.push(start + size);
+        }
+        Some(LabelSets::new(self.labels.len(), ids, ends))
     }
 
     /// The row after the last of the range, if the range is inside the data and fits into memory.
@@ -173,6 +209,15 @@ impl Generator {
             ends.push(ids.len());
         }
         Ok(LabelSets::new(self.labels.len(), ids, ends))
+    }
+}
+
+/// The label whose meaning label `y` takes over.
+fn switched(y: u32, labels: u32) -> u32 {
+    match y % 5 {
+        0 if y + 1 < labels => y + 1,
+        1 => y - 1,
+        _ => y,
     }
 }
 

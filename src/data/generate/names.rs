@@ -31,6 +31,12 @@ impl LabelNames {
         Arc::new(Field::new("item", DataType::Utf8, true))
     }
 
+    /// The name of label `id`.
+    pub(super) fn name(&self, id: u32) -> String {
+        let start = id as usize * self.width;
+        String::from_utf8_lossy(&self.bytes[start..start + self.width]).into_owned()
+    }
+
     /// The most labels that one column can hold with its 32-bit offsets.
     pub(super) fn most(&self) -> usize {
         i32::MAX as usize / self.width

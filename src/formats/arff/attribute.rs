@@ -1,7 +1,7 @@
 //! An attribute of an ARFF file: its name, what values it takes, how a value is read.
 
-use super::lexer::shown;
 use crate::error::{Error, Result};
+use crate::formats::shown;
 
 /// A declared attribute.
 #[derive(Debug, Clone)]

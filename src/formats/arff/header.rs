@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::attribute::{Attribute, Kind};
-use super::lexer::{Cursor, Within, shown};
-use super::lines::Lines;
+use super::lexer::{Cursor, Within};
 use crate::error::{Error, Result};
+use crate::formats::lines::Lines;
+use crate::formats::shown;
 
 /// What the header declares.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
+use crate::formats::shown;
 
 /// What encloses a value, and with it what ends one that is not quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,12 +192,4 @@ impl<'a> Cursor<'a> {
 fn unseparated(cursor: &Cursor<'_>) -> Error {
     let rest = cursor.shown();
     Error::data(format!("expected a comma before `{rest}`; separate the values by commas"))
-}
-
-/// `text`, cut to a length that suits a message.
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => Cow::Owned(format!("{}...", text.get(..end).unwrap_or_default())),
-        None => Cow::Borrowed(text),
-    }
 }

@@ -1,6 +1,6 @@
 //! ARFF, the text format of WEKA, Mulan and MEKA, as record batches.
 //!
-//! A file goes through these stops: [`lines`] (text with line numbers), [`header`] (attributes),
+//! A file goes through these stops: `lines` (text with line numbers), [`header`] (attributes),
 //! [`labels`] (which of them are labels), [`layout`] (schema, and a slot for every attribute),
 //! then per line [`rows`] (tokens of a dense or sparse row) into [`columns`] (Arrow builders).
 //!
@@ -12,7 +12,6 @@ mod header;
 mod labels;
 mod layout;
 mod lexer;
-mod lines;
 mod reader;
 mod rows;
 

@@ -14,11 +14,11 @@ use super::columns::Columns;
 use super::header::Header;
 use super::labels::label_positions;
 use super::layout::Layout;
-use super::lines::Lines;
 use super::rows;
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
 use crate::formats::label_source::NamedLabels;
+use crate::formats::lines::Lines;
 
 const DEFAULT_BATCH_SIZE: usize = 8192;
 
@@ -102,7 +102,7 @@ impl ArffReader {
         let file = File::open(path).map_err(|e| Error::io(format_args!("file `{name}`"), e))?;
         let named = labels.named_labels(path)?;
         let reader = Box::new(BufReader::with_capacity(1 << 16, file));
-        Self::from_lines(Lines::new(name, reader), named)
+        Self::from_lines(Lines::new(name, reader, '%'), named)
     }
 
     /// Reads the header of ARFF text from `reader`; `name` is for messages.
@@ -122,7 +122,7 @@ impl ArffReader {
             names: names.to_vec(),
             origin: "the given list".to_string(),
         });
-        Self::from_lines(Lines::new(name.into(), Box::new(reader)), named)
+        Self::from_lines(Lines::new(name.into(), Box::new(reader), '%'), named)
     }
 
     fn from_lines(mut lines: Lines, named: Option<NamedLabels>) -> Result<ArffReader> {

@@ -1,7 +1,9 @@
 //! What binary relevance and chains learn from rows.
 
 use super::super::algorithm::{closed, same_kind};
-use super::super::base::{Base, LinearScores, Purpose, Sample, Task, bag_weight, held_out};
+use super::super::base::{
+    Base, LinearScores, LogOdds, Purpose, Sample, Task, bag_weight, held_out,
+};
 use super::super::{Insight, Learner, Scorer};
 use super::codec;
 use super::params::{Method, Params, Threshold, parents};
@@ -144,20 +146,22 @@ impl Fitting<'_> {
 fn scorer(params: &Params, space: &Space, fitted: Fitted) -> ChainScorer {
     let Fitted { scores, orders, thresholds } = fitted;
     let labels = space.labels.len();
-    ChainScorer::new(params.clone(), labels, orders, vec![Box::new(scores)], &thresholds)
+    let scores: Vec<Box<dyn LogOdds>> = vec![Box::new(scores)];
+    ChainScorer::new(params.clone(), labels, orders, scores, &thresholds)
 }
 
 /// A sentence about the tasks that did not converge.
-fn notes(scores: &LinearScores) -> Vec<String> {
+fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
     let reports = scores.reports();
     let unfinished: Vec<usize> = (0..reports.len()).filter(|&t| !reports[t].reached).collect();
     let farthest = |a: &&usize, b: &&usize| reports[**a].gradient.total_cmp(&reports[**b].gradient);
     let Some(&worst) = unfinished.iter().max_by(farthest) else { return Vec::new() };
     vec![format!(
-        "{} of {} classifiers stopped before they converged, the farthest after {} steps (gradient \
-         {:.1e} of that at zero): raise max_steps, or lambda",
+        "{} of {} classifiers stopped before they converged, farthest that of label `{}` after {} \
+         steps (gradient {:.1e} of that at zero): raise max_steps, or lambda",
         unfinished.len(),
         reports.len(),
+        space.labels.name((worst % space.labels.len()) as u32),
         reports[worst].steps,
         reports[worst].gradient
     )]
@@ -276,8 +280,8 @@ impl Learner for RowChains {
         Insight { label_counts, telling, pairs: Vec::new() }
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores))
+    fn notes(&self, space: &Space) -> Vec<String> {
+        self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space))
     }
 
     fn heap_size(&self) -> usize {

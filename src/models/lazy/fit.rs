@@ -77,6 +77,10 @@ impl Learner for Lazy {
         self.store.forget(&same_kind::<Lazy>(other)?.store)
     }
 
+    fn takes_weights(&self) -> bool {
+        true
+    }
+
     fn used(&self, space: &Space) -> Used {
         let mut used = Used {
             labels: vec![false; space.labels.len()],
@@ -122,7 +126,7 @@ impl Learner for Lazy {
         insight::insight(&self.store.table(), space.labels.len(), most)
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, _space: &Space) -> Vec<String> {
         let (k, rows) = (self.params.k, self.store.rows());
         if k as u64 <= rows {
             return Vec::new();

@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// The share of the variance over all rows below which no group's variance may fall.
-const FLOOR: f64 = 1e-6;
+pub(super) const FLOOR: f64 = 1e-6;
 /// The share below which a group's variance is rounding noise and counts as none.
-const NOISE: f64 = 1e-12;
+pub(super) const NOISE: f64 = 1e-12;
 /// Values further from the mean than this many standard deviations are taken to be this far.
-const FAR: f64 = 1e4;
+pub(super) const FAR: f64 = 1e4;
 /// Counts above this are taken to be this.
 const MANY: f64 = 1e12;
 /// Rows of one matrix product.

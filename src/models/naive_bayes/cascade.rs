@@ -7,7 +7,10 @@ use crate::math::log_sum_exp;
 /// What labels say about the labels picked with them, and about the size of the set.
 #[derive(Debug)]
 pub(super) struct LabelEvidence {
+    smoothing: f64,
     labels: usize,
+    /// How many of the labels were seen.
+    known: usize,
     /// The sizes that were seen, ascending.
     pub(super) sizes: Vec<u32>,
     /// ln P(m | y) for each size seen and each label.
@@ -16,54 +19,75 @@ pub(super) struct LabelEvidence {
     unseen_size_ln: Vec<f64>,
     /// ln P(y' | y) of a label y' that was never seen with y.
     unseen_pair_ln: Vec<f64>,
-    /// By picked label y': the labels y seen with it, and what to add to the above.
-    offsets: Vec<usize>,
-    seen: Vec<(u32, f64)>,
+    /// By picked label y': the labels y seen with it, ascending.
+    pairs: Vec<Vec<SeenPair>>,
+}
+
+/// A label seen with another one.
+#[derive(Debug, Clone, Copy)]
+struct SeenPair {
+    label: u32,
+    /// The weight of the rows with both.
+    n: f64,
+    /// What having been seen adds to the term of an unseen pair.
+    more: f64,
+}
+
+impl SeenPair {
+    fn new(label: u32, n: f64, s: f64) -> Self {
+        SeenPair { label, n, more: ((n + s) / s).ln() }
+    }
 }
 
 impl LabelEvidence {
     pub(super) fn fit(state: &NaiveBayes, labels: usize) -> Self {
         let s = state.params.smoothing;
-        let sizes: Vec<u32> = state
-            .sizes
-            .as_slice()
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| **n > 0.0)
-            .map(|(m, _)| m as u32)
-            .collect();
-        let count = |y: u32| state.labels.get(y);
-        let all = 0..labels as u32;
-        let denominator = |y: u32| count(y) + s * sizes.len() as f64;
-        let size_given_label_ln = sizes
-            .iter()
-            .flat_map(|&m| {
-                let known = &state.size_given_label;
-                all.clone().map(move |y| ((known.get(y, m) + s) / denominator(y)).ln())
-            })
-            .collect();
-        let mut offsets = vec![0; labels + 1];
-        let mut seen: Vec<(u32, u32, f64)> = state
-            .pairs
-            .entries()
-            .flat_map(|(a, b, n)| {
-                let more = ((n + s) / s).ln();
-                [(a, b, more), (b, a, more)]
-            })
-            .collect();
-        seen.sort_unstable_by_key(|e| (e.0, e.1));
-        seen.iter().for_each(|e| offsets[e.0 as usize + 1] += 1);
-        (0..labels).for_each(|y| offsets[y + 1] += offsets[y]);
-        LabelEvidence {
+        let counts = state.sizes.as_slice().iter().enumerate();
+        let sizes: Vec<u32> = counts.filter(|(_, n)| **n > 0.0).map(|(m, _)| m as u32).collect();
+        let mut pairs = vec![Vec::new(); labels];
+        for (a, b, n) in state.pairs.entries() {
+            pairs[a as usize].push(SeenPair::new(b, n, s));
+            pairs[b as usize].push(SeenPair::new(a, n, s));
+        }
+        pairs.iter_mut().for_each(|seen| seen.sort_unstable_by_key(|p| p.label));
+        let mut evidence = LabelEvidence {
+            smoothing: s,
             labels,
-            unseen_size_ln: all.clone().map(|y| (s / denominator(y)).ln()).collect(),
-            unseen_pair_ln: all
-                .map(|y| (s / (count(y) + s * (labels as f64 - 1.0).max(1.0))).ln())
-                .collect(),
-            size_given_label_ln,
+            known: (0..labels as u32).filter(|&y| state.labels.get(y) > 0.0).count(),
+            size_given_label_ln: vec![0.0; sizes.len() * labels],
             sizes,
-            offsets,
-            seen: seen.into_iter().map(|(_, y, more)| (y, more)).collect(),
+            unseen_size_ln: vec![0.0; labels],
+            unseen_pair_ln: vec![0.0; labels],
+            pairs,
+        };
+        (0..labels as u32).for_each(|y| evidence.refresh(state, y));
+        evidence
+    }
+
+    /// Takes the terms of label `y` from `state` anew, but for its pairs.
+    pub(super) fn refresh(&mut self, state: &NaiveBayes, y: u32) {
+        let (s, at, n) = (self.smoothing, y as usize, state.labels.get(y));
+        let denominator = n + s * self.sizes.len() as f64;
+        for (i, &m) in self.sizes.iter().enumerate() {
+            let ln = ((state.size_given_label.get(y, m) + s) / denominator).ln();
+            self.size_given_label_ln[i * self.labels + at] = ln;
+        }
+        self.unseen_size_ln[at] = (s / denominator).ln();
+        let others = (self.known as f64 - 1.0).max(1.0);
+        self.unseen_pair_ln[at] = (s / (n + s * others)).ln();
+    }
+
+    /// Adds a row with all `labels`, which counts `weight`, to the pairs.
+    pub(super) fn add_pairs(&mut self, labels: &[u32], weight: f64) {
+        let s = self.smoothing;
+        for &a in labels {
+            let seen = &mut self.pairs[a as usize];
+            for &b in labels.iter().filter(|b| **b != a) {
+                match seen.binary_search_by_key(&b, |p| p.label) {
+                    Ok(i) => seen[i] = SeenPair::new(b, seen[i].n + weight, s),
+                    Err(i) => seen.insert(i, SeenPair::new(b, weight, s)),
+                }
+            }
         }
     }
 
@@ -78,20 +102,25 @@ impl LabelEvidence {
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
     fn pick(&self, picked: u32, scores: &mut [f64]) {
         scores.iter_mut().zip(&self.unseen_pair_ln).for_each(|(s, u)| *s += u);
-        let p = picked as usize;
-        for &(y, more) in &self.seen[self.offsets[p]..self.offsets[p + 1]] {
-            scores[y as usize] += more;
+        for pair in &self.pairs[picked as usize] {
+            scores[pair.label as usize] += pair.more;
         }
-        scores[p] = f64::NEG_INFINITY;
+        scores[picked as usize] = f64::NEG_INFINITY;
     }
 
     /// The cascade of Eq. 9: the best label, then the best given that one, until there are `size`.
     ///
-    /// `scores` holds ln P(y) + ln p(x | y) and is used up; ties go to the lower label.
-    pub(super) fn greedy(&self, scores: &mut [f64], size: u32, picked: &mut Vec<u32>) {
+    /// `scores` holds ln P(y) + ln p(x | y) and is used up; `best` gives the position of the largest.
+    pub(super) fn greedy(
+        &self,
+        scores: &mut [f64],
+        size: u32,
+        best: impl Fn(&[f64]) -> u32,
+        picked: &mut Vec<u32>,
+    ) {
         picked.clear();
         add(scores, self.size_ln(size));
-        for _ in 0..(size as usize).min(self.labels) {
+        for _ in 0..(size as usize).min(self.known) {
             let best = best(scores);
             picked.push(best);
             if picked.len() < size as usize {

@@ -1,7 +1,8 @@
 //! What NaiBX learns.
 
 use super::super::algorithm::same_kind;
-use super::super::{CheckedSpec, Insight, Learner, Scorer};
+use super::super::{CheckedSpec, Follower, Insight, Learner, Scorer};
+use super::follow::Followed;
 use super::params::Params;
 use super::predict::Cascade;
 use super::{codec, insight};
@@ -126,6 +127,10 @@ impl Learner for NaiveBayes {
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
         Ok(Box::new(Cascade::fit(self, space)))
+    }
+
+    fn follow(&self, space: &Space) -> Option<Box<dyn Follower>> {
+        Followed::start(self, space).map(|f| Box::new(f) as Box<dyn Follower>)
     }
 
     fn insight(&self, space: &Space, most: usize) -> Insight {

@@ -33,6 +33,8 @@
 //! Learning: the features of a row times its labels. Predicting: one matrix product (dense) or the
 //! entries of the row times the groups that know them (sparse), then O(m L) for the cascade.
 //!
+//! On streams of numeric columns its parameters follow every row (`follow`).
+//!
 //! # References
 //!
 //! L. Mossina, E. Rachelson: Naive Bayes Classification for Subset Selection.
@@ -40,6 +42,7 @@
 mod cascade;
 mod codec;
 mod fit;
+mod follow;
 mod insight;
 mod params;
 mod predict;

@@ -152,6 +152,18 @@ impl Params {
     }
 }
 
+impl Params {
+    /// The sizes that may be predicted when those in `seen`, ascending, occurred.
+    pub(super) fn allowed_sizes(&self, seen: &[u32]) -> Vec<u32> {
+        let least = u32::from(self.allow_empty == Some(false));
+        let mut sizes: Vec<u32> = seen.iter().copied().filter(|&m| m >= least).collect();
+        if self.allow_empty == Some(true) && sizes.first() != Some(&0) {
+            sizes.insert(0, 0);
+        }
+        sizes
+    }
+}
+
 /// How features are read for this spec.
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
     let size = Params::try_new(spec)?.size;

@@ -2,7 +2,7 @@
 
 use super::super::likelihood::{GroupInput, Likelihood};
 use super::super::{RankedSet, Scorer};
-use super::cascade::LabelEvidence;
+use super::cascade::{LabelEvidence, best};
 use super::fit::NaiveBayes;
 use super::params::{Params, Rule, Size};
 use super::size::SizePosterior;
@@ -11,7 +11,6 @@ use crate::decide::Decision;
 use crate::error::{Error, Result};
 use crate::math::{log_sum_exp, top_k};
 use crate::stats::FeatureStats;
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -42,15 +41,7 @@ impl Cascade {
         let labels = space.labels.len();
         let total = state.sizes.total();
         let evidence = LabelEvidence::fit(state, labels);
-        let allowed = match params.allow_empty {
-            Some(false) => 1,
-            _ => 0,
-        };
-        let mut sizes: Vec<u32> =
-            evidence.sizes.iter().copied().filter(|&m| m >= allowed).collect();
-        if params.allow_empty == Some(true) && sizes.first() != Some(&0) {
-            sizes.insert(0, 0);
-        }
+        let sizes = params.allowed_sizes(&evidence.sizes);
         let ids: Vec<u32> = (0..labels as u32).collect();
         let features = space.features.clone();
         let pooled = state.by_size.pooled();
@@ -118,44 +109,42 @@ impl Cascade {
         }
     }
 
-    /// The sizes that are known without looking at features; `None` when they are predicted.
-    fn known_sizes<'a>(&self, rows: &'a Rows) -> Result<Option<Cow<'a, [u32]>>> {
-        match &self.params.size {
-            Size::Fixed(size) => Ok(Some(vec![*size; rows.len].into())),
-            Size::Given(_) if rows.given_size.len() == rows.len => {
-                Ok(Some(rows.given_size.as_slice().into()))
-            }
-            Size::Given(column) => Err(Error::data(match column {
-                Some(name) => {
-                    format!("column `{name}`, which gives the size of the set, is missing")
-                }
-                None => "size=given needs a column: write size=given(column)".to_string(),
-            })),
-            Size::Predicted | Size::Labels => Ok(None),
-        }
-    }
-
     /// The cascade of the paper for every row.
     fn cascade(&self, rows: &Rows, out: &mut LabelSets) -> Result<()> {
-        let known = self.known_sizes(rows)?;
+        let predicted = known_size(&self.params, rows, 0)?.is_none();
         let width = self.of_sizes.groups().max(1);
         let (mut labels, mut sizes, mut picked) = (Vec::new(), Vec::new(), Vec::new());
         for range in blocks(rows.len) {
             self.label_scores(rows, range.clone(), &mut labels);
-            if known.is_none() {
+            if predicted {
                 self.size_scores(rows, range.clone(), &labels, &mut sizes);
             }
             for (i, row) in range.enumerate() {
-                let size = match &known {
-                    Some(known) => known[row],
+                let size = match known_size(&self.params, rows, row)? {
+                    Some(size) => size,
                     None => self.size.choose(sizes.get(i * width..(i + 1) * width).unwrap_or(&[])),
                 };
                 let scores = &mut labels[i * self.labels..(i + 1) * self.labels];
-                self.evidence.greedy(scores, size, &mut picked);
+                self.evidence.greedy(scores, size, best, &mut picked);
                 out.push(picked.iter().copied());
             }
         }
         Ok(())
+    }
+}
+
+/// The size of the set of a row when it is known without looking at features.
+pub(super) fn known_size(params: &Params, rows: &Rows, row: usize) -> Result<Option<u32>> {
+    match &params.size {
+        Size::Fixed(size) => Ok(Some(*size)),
+        Size::Given(_) if rows.given_size.len() == rows.len => {
+            Ok(rows.given_size.get(row).copied())
+        }
+        Size::Given(column) => Err(Error::data(match column {
+            Some(name) => format!("column `{name}`, which gives the size of the set, is missing"),
+            None => "size=given needs a column: write size=given(column)".to_string(),
+        })),
+        Size::Predicted | Size::Labels => Ok(None),
     }
 }
 
@@ -199,7 +188,6 @@ impl Scorer for Cascade {
     }
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        let known = self.known_sizes(rows)?;
         let width = self.of_sizes.groups();
         let (mut labels, mut sizes, mut order) = (Vec::new(), Vec::new(), Vec::new());
         let mut ranked = Vec::with_capacity(rows.len);
@@ -207,8 +195,8 @@ impl Scorer for Cascade {
             self.label_scores(rows, range.clone(), &mut labels);
             self.size_scores(rows, range.clone(), &labels, &mut sizes);
             for (i, row) in range.enumerate() {
-                let candidates: Vec<(u32, f64)> = match &known {
-                    Some(known) => vec![(known[row], 0.0)],
+                let candidates: Vec<(u32, f64)> = match known_size(&self.params, rows, row)? {
+                    Some(size) => vec![(size, 0.0)],
                     None => {
                         let scores = &sizes[i * width..(i + 1) * width];
                         let total = log_sum_exp(scores);

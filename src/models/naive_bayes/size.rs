@@ -32,20 +32,46 @@ impl SizePosterior {
         sizes: Vec<u32>,
         features: usize,
     ) -> Self {
+        let width = evidence.size_ln(0).len() + 1;
+        let mut posterior = SizePosterior {
+            prior_ln: vec![0.0; sizes.len()],
+            temper: 1.0,
+            none_ln: f64::NEG_INFINITY,
+            given: vec![0.0; sizes.len() * width],
+            sizes,
+        };
+        posterior.refresh_sizes(state, evidence, features);
+        let labels: Vec<u32> = (0..width as u32 - 1).collect();
+        posterior.refresh_labels(evidence, &labels);
+        posterior
+    }
+
+    /// Takes what depends on the sizes alone from `state` anew.
+    pub(super) fn refresh_sizes(
+        &mut self,
+        state: &NaiveBayes,
+        evidence: &LabelEvidence,
+        features: usize,
+    ) {
         let s = state.params.smoothing;
         let empty = state.sizes.get(0);
         let denominator = empty + s * evidence.sizes.len() as f64;
-        let mut given = Vec::new();
-        for &m in &sizes {
-            given.extend(evidence.size_ln(m).iter().map(|ln| ln.exp()));
-            given.push((if m == 0 { empty + s } else { s }) / denominator);
+        let width = evidence.size_ln(0).len() + 1;
+        for (i, &m) in self.sizes.iter().enumerate() {
+            self.prior_ln[i] = (state.sizes.get(m) + s).ln();
+            self.given[(i + 1) * width - 1] = (if m == 0 { empty + s } else { s }) / denominator;
         }
-        SizePosterior {
-            prior_ln: sizes.iter().map(|&m| (state.sizes.get(m) + s).ln()).collect(),
-            temper: (features.max(1) as f64).powf(-TEMPER),
-            none_ln: if empty > 0.0 { (empty + s).ln() } else { f64::NEG_INFINITY },
-            given,
-            sizes,
+        self.temper = (features.max(1) as f64).powf(-TEMPER);
+        self.none_ln = if empty > 0.0 { (empty + s).ln() } else { f64::NEG_INFINITY };
+    }
+
+    /// Takes what the `labels` say about sizes from `evidence` anew.
+    pub(super) fn refresh_labels(&mut self, evidence: &LabelEvidence, labels: &[u32]) {
+        for (i, &m) in self.sizes.iter().enumerate() {
+            let ln = evidence.size_ln(m);
+            for &y in labels {
+                self.given[i * (ln.len() + 1) + y as usize] = ln[y as usize].exp();
+            }
         }
     }
 

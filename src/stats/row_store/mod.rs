@@ -13,6 +13,9 @@ use arrow::array::StructArray;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// The most that one row may count: sums of such numbers are exact.
+const MOST: f64 = 4_294_967_296.0;
+
 /// Which rows are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keep {
@@ -61,18 +64,23 @@ impl RowStore {
         RowStore { keep, ..RowStore::default() }
     }
 
-    /// Adds labelled `rows` in the numbering of `space`; on an error nothing changes.
+    /// Adds labelled `rows` in the numbering of `space`; on an error nothing changes. A row of
+    /// weight 3 is the same row three times.
     ///
     /// # Errors
     ///
-    /// More than fits, or rows with other columns.
+    /// More than fits, rows with other columns, weights that are not whole; of the last rows,
+    /// weights other than one.
     pub fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
         self.check_room(rows)?;
+        self.check_weights(rows)?;
         self.names.extend(space);
         self.make_index();
         for row in 0..rows.len {
             let key = self.names.key(rows, row);
-            self.add(rows, row, key, 1);
+            // Checked above: whole, and at least one.
+            let times = rows.weight(row) as u64;
+            self.add(rows, row, key, times);
         }
         self.settle();
         Ok(())
@@ -262,6 +270,18 @@ impl RowStore {
             ));
         }
         Ok(())
+    }
+
+    fn check_weights(&self, rows: &Rows) -> Result<()> {
+        let last = matches!(self.keep, Keep::Last(_));
+        let fits = |w: &f64| *w >= 1.0 && w.fract() == 0.0 && *w <= MOST && (!last || *w == 1.0);
+        match rows.weights.iter().find(|w| !fits(w)) {
+            None => Ok(()),
+            Some(weight) => Err(Error::data(format!(
+                "a row has weight {weight}: rows that are kept have {}",
+                if last { "weight 1" } else { "whole weights from 1" }
+            ))),
+        }
     }
 
     fn make_index(&mut self) {

@@ -1,20 +1,25 @@
 //! The lines of a file that say something, with their numbers.
 
-use std::io::{BufRead, ErrorKind as IoKind};
+use std::io::{BufRead, ErrorKind as IoKind, Read};
 
 use crate::error::{Error, Result};
+
+/// The most bytes of a line. A longer one is no text of rows, and would take all memory.
+const MAX_LINE: u64 = 1 << 28;
 
 /// Reads one line at a time into one buffer, past blank lines and comments.
 pub(super) struct Lines {
     name: String,
     reader: Box<dyn BufRead + Send>,
+    comment: char,
     buffer: String,
     number: u64,
 }
 
 impl Lines {
-    pub(super) fn new(name: String, reader: Box<dyn BufRead + Send>) -> Self {
-        Lines { name, reader, buffer: String::new(), number: 0 }
+    /// The lines of `reader`, less those that begin with `comment`; `name` is for messages.
+    pub(super) fn new(name: String, reader: Box<dyn BufRead + Send>, comment: char) -> Self {
+        Lines { name, reader, comment, buffer: String::new(), number: 0 }
     }
 
     /// Moves to the next line with content; false at the end of the file.
@@ -22,16 +27,21 @@ impl Lines {
         loop {
             self.buffer.clear();
             self.number += 1;
-            let length =
-                self.reader.read_line(&mut self.buffer).map_err(|e| self.locate(read_error(e)))?;
+            let mut limited = self.reader.by_ref().take(MAX_LINE);
+            let read = limited.read_line(&mut self.buffer);
+            let cut = limited.limit() == 0;
+            let length = read.map_err(|e| self.locate(read_error(e, cut)))?;
             if length == 0 {
                 return Ok(false);
+            }
+            if cut {
+                return Err(self.locate(too_long()));
             }
             if self.number == 1 && self.buffer.starts_with('\u{feff}') {
                 self.buffer.remove(0);
             }
             let line = self.current();
-            if !line.is_empty() && !line.starts_with('%') {
+            if !line.is_empty() && !line.starts_with(self.comment) {
                 return Ok(true);
             }
         }
@@ -63,9 +73,15 @@ impl Lines {
     }
 }
 
-fn read_error(error: std::io::Error) -> Error {
+fn read_error(error: std::io::Error, cut: bool) -> Error {
     match error.kind() {
+        // A character cut in two is no UTF-8.
+        IoKind::InvalidData if cut => too_long(),
         IoKind::InvalidData => Error::data("not UTF-8 text; convert the file to UTF-8"),
         _ => Error::io("cannot be read", error),
     }
+}
+
+fn too_long() -> Error {
+    Error::data(format!("has more than {} MiB; write one row on a line", MAX_LINE >> 20))
 }

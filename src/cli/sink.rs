@@ -1,0 +1,164 @@
+//! Rows of a query into a file.
+
+use super::columns::{literal, quoted};
+use super::output;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sql::{from_datafusion, run_each};
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, Field, UInt64Type};
+use arrow::ipc::writer::StreamWriter;
+use datafusion::prelude::SessionContext;
+use indicatif::ProgressBar;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The format of an output file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileFormat {
+    Parquet,
+    Csv,
+    Json,
+    /// An Arrow IPC file.
+    Arrow,
+    /// An Arrow IPC stream.
+    Arrows,
+}
+
+impl FileFormat {
+    /// The format that the extension of `path` stands for.
+    ///
+    /// # Errors
+    ///
+    /// Other extensions.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("parquet") => Ok(FileFormat::Parquet),
+            Some("csv") => Ok(FileFormat::Csv),
+            Some("json" | "jsonl" | "ndjson") => Ok(FileFormat::Json),
+            Some("arrow") => Ok(FileFormat::Arrow),
+            Some("arrows") => Ok(FileFormat::Arrows),
+            _ => Err(Error::usage(format!(
+                "output `{}`: give the file one of the extensions .parquet, .csv, .json, .jsonl, \
+                 .arrow, .arrows",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The name DataFusion has for it.
+    fn name(self) -> &'static str {
+        match self {
+            FileFormat::Parquet => "PARQUET",
+            FileFormat::Csv => "CSV",
+            FileFormat::Json => "JSON",
+            FileFormat::Arrow | FileFormat::Arrows => "ARROW",
+        }
+    }
+}
+
+/// Writes the rows of `query` to the file `name`; returns how many there are.
+///
+/// # Cost
+///
+/// A few batches in memory, however many rows.
+pub(super) async fn write_rows(
+    ctx: &SessionContext,
+    query: &str,
+    name: &str,
+    format: FileFormat,
+    bar: &ProgressBar,
+) -> Result<u64> {
+    let rows = match format {
+        FileFormat::Arrows => write_stream(ctx, query, name, bar).await?,
+        _ => {
+            let copy = copy_statement(query, ctx, name, format).await?;
+            let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
+            let mut rows = 0;
+            run_each(
+                query,
+                |p| output::show(bar, p),
+                |batch| {
+                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
+                    rows += counts.map_or(0, |c| c.iter().flatten().sum::<u64>());
+                    Ok(())
+                },
+            )
+            .await
+            .map_err(unwritten)?;
+            rows
+        }
+    };
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+/// Where DataFusion takes a failed write for a mistake of its own, says what it is.
+fn unwritten(error: Error) -> Error {
+    if !error.to_string().contains("Error encountered while finalizing writes") {
+        return error;
+    }
+    let text = "the rows could not be written to the end: make room on the disk";
+    Error::new(ErrorKind::Io, text).with_source(error)
+}
+
+async fn write_stream(
+    ctx: &SessionContext,
+    query: &str,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<u64> {
+    let query = ctx.sql(query).await.map_err(from_datafusion)?;
+    let failed = |e| Error::io(format!("output `{name}`"), e);
+    let file = BufWriter::new(File::create(name).map_err(failed)?);
+    let mut writer = StreamWriter::try_new(file, query.schema().as_arrow())?;
+    let mut rows = 0;
+    run_each(
+        query,
+        |p| output::show(bar, p),
+        |batch| {
+            rows += batch.num_rows() as u64;
+            Ok(writer.write(&batch)?)
+        },
+    )
+    .await?;
+    writer.finish()?;
+    writer.into_inner()?.into_inner().map_err(|e| failed(e.into_error()))?;
+    Ok(rows)
+}
+
+/// The statement that writes the rows of `query` to the file `name`.
+///
+/// CSV has no lists: a list of labels is written as `a;b`. In Parquet, numbers with a fraction get no
+/// dictionary: they seldom repeat, and building one takes half the time and memory of writing.
+async fn copy_statement(
+    query: &str,
+    ctx: &SessionContext,
+    name: &str,
+    format: FileFormat,
+) -> Result<String> {
+    let rows = ctx.sql(query).await.map_err(from_datafusion)?;
+    let fields = rows.schema().fields();
+    let (mut query, mut options) = (query.to_string(), String::new());
+    if format == FileFormat::Csv {
+        let column = |f: &Arc<Field>| match f.data_type() {
+            DataType::List(_) => format!("array_to_string({0}, ';') AS {0}", quoted(f.name())),
+            _ => quoted(f.name()),
+        };
+        let columns: Vec<String> = fields.iter().map(column).collect();
+        query = format!("SELECT {} FROM ({query})", columns.join(", "));
+    } else if format == FileFormat::Parquet {
+        // A dot in the name would be taken for a path into a struct.
+        let plain = |f: &&Arc<Field>| f.data_type().is_floating() && !f.name().contains('.');
+        let option = |f: &Arc<Field>| {
+            format!("{} 'false'", literal(&format!("format.dictionary_enabled::{}", f.name())))
+        };
+        let columns: Vec<String> = fields.iter().filter(plain).map(option).collect();
+        if !columns.is_empty() {
+            options = format!(" OPTIONS ({})", columns.join(", "));
+        }
+    }
+    Ok(format!("COPY ({query}) TO {} STORED AS {}{options}", literal(name), format.name()))
+}

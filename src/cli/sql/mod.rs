@@ -1,0 +1,126 @@
+//! `labelflow sql`: queries with all labelflow functions, and a shell for them.
+
+mod copy;
+mod editor;
+mod history;
+mod shell;
+mod statements;
+
+use super::columns::{literal, quoted};
+use super::output::{Format, print_batches};
+use super::{block_on, output, thread_count};
+use crate::error::{Error, Result};
+use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use clap::Args;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::DFParser;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `sql`.
+#[derive(Debug, Args)]
+pub(super) struct Sql {
+    /// A query, or several separated by semicolons. Files are tables: FROM 'train.parquet'.
+    /// Without one, queries are read from a shell or from what is piped in.
+    #[arg(value_name = "QUERY")]
+    pub(super) query: Option<String>,
+    /// A file with queries.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
+    pub(super) file: Option<PathBuf>,
+    /// A name for a file: --table train=train.parquet.
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(super) table: Vec<String>,
+    /// How rows are printed.
+    #[arg(long, value_enum, default_value = "table")]
+    pub(super) format: Format,
+    /// How many threads work; 0 is one per core.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+}
+
+impl Sql {
+    pub(super) fn run(&self) -> Result<()> {
+        let text = match (&self.query, &self.file) {
+            (Some(query), _) => Some(query.clone()),
+            (None, Some(file)) => Some(read_script(file)?),
+            (None, None) if std::io::stdin().is_terminal() => None,
+            (None, None) => Some(read_input()?),
+        };
+        block_on(self.threads, async {
+            let partitions = thread_count(self.threads);
+            let ctx = session(&SessionOptions { partitions, ..Default::default() })?;
+            self.name_tables(&ctx).await?;
+            let mut runner = Runner { ctx, format: self.format, timing: false };
+            match text {
+                Some(text) => runner.run_text(&text).await,
+                None => shell::run(&mut runner).await,
+            }
+        })
+    }
+
+    async fn name_tables(&self, ctx: &SessionContext) -> Result<()> {
+        for pair in &self.table {
+            let (name, file) = pair.split_once('=').ok_or_else(|| {
+                Error::usage(format!("`--table {pair}`: write it as --table name=file"))
+            })?;
+            let view = format!("CREATE VIEW {} AS SELECT * FROM {}", quoted(name), literal(file));
+            ctx.sql(&view).await.map_err(from_datafusion)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_script(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file).map_err(|e| Error::io(format!("script `{}`", file.display()), e))
+}
+
+fn read_input() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("standard input", e))?;
+    Ok(text)
+}
+
+/// A session and how its results are shown.
+struct Runner {
+    ctx: SessionContext,
+    format: Format,
+    /// Whether rows and seconds are told after each query.
+    timing: bool,
+}
+
+impl Runner {
+    /// Runs the statements of `text` one after the other, up to the first that fails.
+    async fn run_text(&mut self, text: &str) -> Result<()> {
+        for statement in DFParser::parse_sql(text).map_err(from_datafusion)? {
+            let plan =
+                self.ctx.state().statement_to_plan(statement).await.map_err(from_datafusion)?;
+            self.run_plan(plan).await?;
+        }
+        Ok(())
+    }
+
+    async fn run_plan(&self, mut plan: LogicalPlan) -> Result<()> {
+        let start = std::time::Instant::now();
+        let output = copy::redirect(&mut plan)?;
+        let query = self.ctx.execute_logical_plan(plan).await.map_err(from_datafusion)?;
+        let schema = query.schema().inner().clone();
+        let bar = output::bar("running", None);
+        let mut batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        bar.finish_and_clear();
+        if let Some(output) = output {
+            output.commit()?;
+        }
+        let rows: usize = batches.iter().map(|b| b.num_rows()).sum();
+        if !schema.fields().is_empty() {
+            if batches.is_empty() {
+                batches.push(arrow::record_batch::RecordBatch::new_empty(schema));
+            }
+            print_batches(&batches, self.format)?;
+        }
+        if self.timing {
+            eprintln!("{rows} rows in {}", output::seconds(start.elapsed()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! `split_labels(text, separator)`: texts such as `rock;jazz` as label lists.
+
+use super::call::Call;
+use super::error::to_datafusion;
+use crate::data::split_labels;
+use crate::error::Result;
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct SplitLabels {
+    call: Call,
+}
+
+impl SplitLabels {
+    pub(super) fn new() -> Self {
+        SplitLabels { call: Call::new("split_labels", Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for SplitLabels {
+    fn name(&self) -> &str {
+        self.call.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.call.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&self.call.documentation)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
+        self.call.check_count(types.len()).map_err(to_datafusion)?;
+        Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        let split = |texts: &ArrayRef| -> Result<ArrayRef> {
+            let separator = match &args.args[1] {
+                ColumnarValue::Scalar(scalar) => scalar.try_as_str().flatten(),
+                ColumnarValue::Array(_) => None,
+            };
+            let separator =
+                separator.ok_or_else(|| self.call.misuse("the separator is a constant text"))?;
+            let lists = split_labels(texts, separator).map_err(|e| e.context(self.call.name))?;
+            Ok(Arc::new(lists))
+        };
+        match &args.args[0] {
+            ColumnarValue::Array(texts) => {
+                Ok(ColumnarValue::Array(split(texts).map_err(to_datafusion)?))
+            }
+            ColumnarValue::Scalar(text) => {
+                let lists = split(&text.to_array()?).map_err(to_datafusion)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&lists, 0)?))
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows to learn from, as arrays.
+
+use super::super::weight;
+use crate::error::{Error, Result};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, StructArray, UInt32Array,
+};
+use datafusion::arrow::compute::{concat, filter, take};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use std::sync::Arc;
+
+/// The fields of a row kept as a state, from those of the arguments `spec, labels, features` and
+/// perhaps a weight; `None` when the arguments are others.
+pub(super) fn row_type(arguments: &[FieldRef]) -> Option<Fields> {
+    let field = |name: &str, data_type: &DataType| Field::new(name, data_type.clone(), true);
+    let (labels, features, weight) = match arguments {
+        [_, labels, features] => (labels, features, None),
+        [_, labels, features, weight] if weight::is_weight(weight.data_type()) => {
+            (labels, features, Some(field("weight", &DataType::Float64)))
+        }
+        _ => return None,
+    };
+    let row = [field("labels", labels.data_type()), field("features", features.data_type())];
+    Some(row.into_iter().chain(weight).collect())
+}
+
+/// Labels, features and weights of some rows.
+#[derive(Debug, Clone)]
+pub(super) struct Batch {
+    pub(super) labels: ArrayRef,
+    pub(super) features: ArrayRef,
+    pub(super) weights: Option<ArrayRef>,
+}
+
+impl Batch {
+    /// The rows among the arguments of a call.
+    pub(super) fn of_arguments(values: &[ArrayRef]) -> Self {
+        Batch {
+            labels: Arc::clone(&values[1]),
+            features: Arc::clone(&values[2]),
+            weights: values.get(3).map(weight::numbers),
+        }
+    }
+
+    fn of_rows(rows: &StructArray) -> Self {
+        Batch {
+            labels: Arc::clone(rows.column(0)),
+            features: Arc::clone(rows.column(1)),
+            weights: rows.columns().get(2).map(Arc::clone),
+        }
+    }
+
+    /// The rows inside a column of kept rows, and the group of each.
+    pub(super) fn of_lists(lists: &ListArray, groups: &[usize]) -> Result<(Self, Vec<usize>)> {
+        let rows = lists.values().as_struct_opt();
+        let rows = Batch::of_rows(rows.ok_or_else(|| Error::internal("kept rows are structs"))?);
+        let offsets = lists.value_offsets();
+        let mut group_of = Vec::new();
+        let mut at = Vec::new();
+        for i in (0..lists.len()).filter(|&i| lists.is_valid(i)) {
+            for row in offsets[i]..offsets[i + 1] {
+                at.push(row as u32);
+                group_of.push(groups[i]);
+            }
+        }
+        let all = at.len() == rows.len() && at.iter().enumerate().all(|(i, &row)| i as u32 == row);
+        Ok((if all { rows } else { rows.take(&UInt32Array::from(at))? }, group_of))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn map(&self, mut of: impl FnMut(&ArrayRef) -> Result<ArrayRef>) -> Result<Self> {
+        Ok(Batch {
+            labels: of(&self.labels)?,
+            features: of(&self.features)?,
+            weights: self.weights.as_ref().map(of).transpose()?,
+        })
+    }
+
+    pub(super) fn take(&self, rows: &UInt32Array) -> Result<Self> {
+        self.map(|array| Ok(take(array, rows, None)?))
+    }
+
+    pub(super) fn filter(&self, keep: &BooleanArray) -> Result<Self> {
+        self.map(|array| Ok(filter(array, keep)?))
+    }
+
+    pub(super) fn slice(&self, start: usize, len: usize) -> Result<Self> {
+        self.map(|array| Ok(array.slice(start, len)))
+    }
+
+    /// All rows of `batches`, one after the other.
+    pub(super) fn concat(batches: &[Batch]) -> Result<Option<Self>> {
+        let Some(first) = batches.first() else { return Ok(None) };
+        if batches.len() == 1 {
+            return Ok(Some(first.clone()));
+        }
+        let all = |of: &dyn Fn(&Batch) -> Option<&ArrayRef>| -> Result<ArrayRef> {
+            let parts: Vec<&dyn Array> = batches.iter().filter_map(of).map(|a| &**a).collect();
+            Ok(concat(&parts)?)
+        };
+        Ok(Some(Batch {
+            labels: all(&|b| Some(&b.labels))?,
+            features: all(&|b| Some(&b.features))?,
+            weights: match first.weights {
+                None => None,
+                Some(_) => Some(all(&|b| b.weights.as_ref())?),
+            },
+        }))
+    }
+
+    /// One struct per row.
+    pub(super) fn to_rows(&self, row: &Fields) -> Result<StructArray> {
+        let columns = [&self.labels, &self.features].into_iter().chain(&self.weights);
+        Ok(StructArray::try_new(row.clone(), columns.map(Arc::clone).collect(), None)?)
+    }
+
+    /// About how many bytes the rows take, without what their buffers hold besides.
+    pub(super) fn bytes(&self) -> usize {
+        let arrays = [&self.labels, &self.features].into_iter().chain(&self.weights);
+        let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+        arrays.map(size).sum()
+    }
+}

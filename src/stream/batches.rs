@@ -1,0 +1,138 @@
+//! A stage as a stream.
+
+use super::Stage;
+use crate::error::{Error, Result};
+use arrow::array::RecordBatch;
+use futures::Stream;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Takes batches that were refused, with the reason.
+pub type Divert = Box<dyn FnMut(&RecordBatch, &Error) -> Result<()> + Send>;
+
+/// What to do with a batch that is refused.
+#[derive(Default)]
+pub enum OnError {
+    /// End with the error.
+    #[default]
+    Stop,
+    /// Leave it out; [`Counts`](super::Counts) tell how many were.
+    Skip,
+    /// Leave it out and hand it over.
+    Divert(Divert),
+}
+
+impl fmt::Debug for OnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnError::Stop => "Stop",
+            OnError::Skip => "Skip",
+            OnError::Divert(_) => "Divert",
+        })
+    }
+}
+
+impl OnError {
+    /// The answers of `stage` to `batch`, or `None` when it is refused and left out.
+    ///
+    /// # Errors
+    ///
+    /// A refusal, if that is to stop; an internal error or a failed write always.
+    pub fn process(
+        &mut self,
+        stage: &mut Stage,
+        batch: &RecordBatch,
+    ) -> Result<Option<RecordBatch>> {
+        match stage.process(batch) {
+            Ok(out) => Ok(Some(out)),
+            Err(error) if !error.kind().is_user_error() => Err(error),
+            Err(error) => match self {
+                OnError::Stop => Err(error),
+                OnError::Skip => Ok(None),
+                OnError::Divert(divert) => divert(batch, &error).map(|()| None),
+            },
+        }
+    }
+}
+
+/// A stream of record batches with the answers of a stage.
+///
+/// Batches are worked on where the stream is polled; in a service, poll it on a task of its own.
+/// An error ends the stream.
+///
+/// # Examples
+///
+/// ```
+/// use futures::{FutureExt, StreamExt, stream};
+/// use labelflow::data::generate::{Generator, GeneratorOptions};
+/// use labelflow::models::Registry;
+/// use labelflow::stream::{Mode, Stage, StageOptions, StageStream};
+///
+/// let rows = Generator::try_new(GeneratorOptions { rows: 300, ..Default::default() })?;
+/// let options = StageOptions { mode: Mode::TestThenTrain, ..StageOptions::default() };
+/// let stage = Stage::try_new(&Registry::default(), "naibx", options)?;
+/// let mut answers = StageStream::new(stage, stream::iter(rows.batches(100)));
+/// let mut rows = 0;
+/// while let Some(batch) = answers.next().now_or_never().flatten() {
+///     rows += batch?.num_rows();
+/// }
+/// assert_eq!(rows, 300);
+/// assert_eq!(answers.stage().learned(), 300);
+/// # Ok::<(), labelflow::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct StageStream<S> {
+    stage: Stage,
+    input: S,
+    on_error: OnError,
+    ended: bool,
+}
+
+impl<S> StageStream<S> {
+    /// The answers of `stage` to `input`; ends with the first batch that is refused.
+    pub fn new(stage: Stage, input: S) -> Self {
+        StageStream { stage, input, on_error: OnError::Stop, ended: false }
+    }
+
+    /// The same stream with another way to treat batches that are refused.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
+    /// The stage, for its report, its model and its checkpoint between batches.
+    pub fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    /// The stage, when the stream is no longer needed.
+    pub fn into_stage(self) -> Stage {
+        self.stage
+    }
+}
+
+impl<S: Stream<Item = Result<RecordBatch>> + Unpin> Stream for StageStream<S> {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        while !this.ended {
+            let done = match ready!(Pin::new(&mut this.input).poll_next(cx)) {
+                None => break,
+                Some(batch) => batch.and_then(|b| this.on_error.process(&mut this.stage, &b)),
+            };
+            match done {
+                Ok(Some(out)) => return Poll::Ready(Some(Ok(out))),
+                Ok(None) => {}
+                Err(error) => {
+                    this.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        this.ended = true;
+        Poll::Ready(None)
+    }
+}

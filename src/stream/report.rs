@@ -1,0 +1,273 @@
+//! How good the answers of a stream are, and whether it changes.
+
+use super::Adwin;
+use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::error::{Error, Result};
+use crate::metrics::{Metric, SetMetrics};
+use crate::stats::{StateReader, StateWriter};
+use arrow::array::{ArrayRef, StructArray, UInt32Array};
+use arrow::compute::take;
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+/// Blocks of the window.
+const BLOCKS: u64 = 16;
+/// How often drift may be seen where there is none.
+const DELTA: f64 = 0.002;
+/// What is reported.
+pub(super) const METRICS: [Metric; 7] = [
+    Metric::HammingScore,
+    Metric::ExactMatch,
+    Metric::Jaccard,
+    Metric::Precision,
+    Metric::Recall,
+    Metric::F1,
+    Metric::MicroF1,
+];
+
+/// Running measures of a stream: of all rows, of the last ones, and fading.
+///
+/// Rows whose true labels are unknown do not count. Drift is looked for label by label with
+/// [`Adwin`], over the rows in which the label was true or predicted: is it still predicted as
+/// rightly as before? A label drifts when it is predicted worse.
+///
+/// # Cost
+///
+/// A row costs its labels. Memory follows the number of labels.
+#[derive(Debug)]
+pub struct RunningReport {
+    window: u64,
+    labels: Vocabulary,
+    all: SetMetrics,
+    /// The blocks of the window that are full, oldest first, and the one that is not.
+    blocks: VecDeque<SetMetrics>,
+    open: SetMetrics,
+    /// Fading sums of each metric, and their weight.
+    faded: Vec<f64>,
+    faded_weight: f64,
+    drift: Vec<Adwin>,
+    /// By label, the number of the row at which it last drifted, plus one.
+    drifted: Vec<u64>,
+    truth: LabelSets,
+    predicted: LabelSets,
+}
+
+impl RunningReport {
+    /// A report whose window is the last `window` rows; fading measures halve in as many.
+    pub fn new(window: u64) -> Self {
+        RunningReport {
+            window: window.max(BLOCKS),
+            labels: Vocabulary::default(),
+            all: SetMetrics::default(),
+            blocks: VecDeque::new(),
+            open: SetMetrics::default(),
+            faded: vec![0.0; METRICS.len()],
+            faded_weight: 0.0,
+            drift: Vec::new(),
+            drifted: Vec::new(),
+            truth: LabelSets::default(),
+            predicted: LabelSets::default(),
+        }
+    }
+
+    /// Adds the rows whose true labels are known.
+    ///
+    /// # Errors
+    ///
+    /// Columns that hold no labels.
+    pub fn observe(&mut self, truth: &ArrayRef, predicted: &ArrayRef) -> Result<()> {
+        self.truth.clear();
+        self.predicted.clear();
+        let labels = &mut self.labels;
+        let known = LabelReader::read(truth, &mut self.truth, |n| Ok(Some(labels.intern(n))))?;
+        let predicted = match known {
+            None => predicted.clone(),
+            Some(rows) => take(predicted, &UInt32Array::from(rows), None)?,
+        };
+        LabelReader::read(&predicted, &mut self.predicted, |n| Ok(Some(labels.intern(n))))?;
+        if self.truth.len() != self.predicted.len() {
+            return Err(Error::internal("rows without an answer cannot be scored"));
+        }
+        self.drift.resize(self.labels.len(), Adwin::new(DELTA));
+        self.drifted.resize(self.labels.len(), 0);
+        for row in 0..self.truth.len() {
+            self.observe_row(row);
+        }
+        Ok(())
+    }
+
+    fn observe_row(&mut self, row: usize) {
+        let (truth, predicted) = (self.truth.row(row), self.predicted.row(row));
+        self.all.observe(truth, predicted);
+        self.open.observe(truth, predicted);
+        let now = self.all.rows();
+        each_label(truth, predicted, |label, right| {
+            let change = self.drift[label as usize].observe(f64::from(!right));
+            if change.is_some_and(|c| c.to > c.from) {
+                self.drifted[label as usize] = now;
+            }
+        });
+        let block = self.window / BLOCKS;
+        if self.open.rows() >= block {
+            let full = std::mem::take(&mut self.open);
+            let fade = (-(block as f64) / self.window as f64).exp2();
+            for (sum, metric) in self.faded.iter_mut().zip(METRICS) {
+                let value = full.value(metric, Some(self.labels.len())).unwrap_or(0.0);
+                *sum = *sum * fade + value * block as f64;
+            }
+            self.faded_weight = self.faded_weight * fade + block as f64;
+            self.blocks.push_back(full);
+            if self.blocks.len() as u64 > BLOCKS {
+                self.blocks.pop_front();
+            }
+        }
+    }
+
+    /// How many rows were scored.
+    pub fn rows(&self) -> u64 {
+        self.all.rows()
+    }
+
+    /// The measures of all rows.
+    pub fn cumulative(&self) -> Vec<(Metric, f64)> {
+        self.values(&self.all)
+    }
+
+    /// The measures of the last rows: as many as the window has, up to a sixteenth.
+    pub fn windowed(&self) -> Vec<(Metric, f64)> {
+        let mut last = self.open.clone();
+        self.blocks.iter().for_each(|block| last.merge(block));
+        self.values(&last)
+    }
+
+    /// Means of the measures of blocks (a sixteenth of the window each), older ones counting less.
+    pub fn faded(&self) -> Vec<(Metric, f64)> {
+        if self.faded_weight == 0.0 {
+            return Vec::new();
+        }
+        METRICS.iter().zip(&self.faded).map(|(m, sum)| (*m, sum / self.faded_weight)).collect()
+    }
+
+    fn values(&self, sets: &SetMetrics) -> Vec<(Metric, f64)> {
+        let value = |m: &Metric| Some((*m, sets.value(*m, Some(self.labels.len()))?));
+        METRICS.iter().filter_map(value).collect()
+    }
+
+    /// What is known of each label, by name.
+    pub fn labels(&self) -> Vec<LabelLine> {
+        let mut lines: Vec<LabelLine> = self
+            .all
+            .label_report()
+            .into_iter()
+            .map(|outcome| {
+                let at = outcome.label as usize;
+                LabelLine {
+                    label: self.labels.name(outcome.label).to_string(),
+                    actual: outcome.true_positive + outcome.false_negative,
+                    predicted: outcome.true_positive + outcome.false_positive,
+                    right: outcome.true_positive,
+                    recent_error: self.drift.get(at).map_or(0.0, Adwin::mean),
+                    drifted_at: self.drifted.get(at).copied().filter(|row| *row > 0),
+                }
+            })
+            .collect();
+        lines.sort_by(|a, b| a.label.as_bytes().cmp(b.label.as_bytes()));
+        lines
+    }
+
+    /// The state as one Arrow row.
+    pub(super) fn encode(&self) -> Result<StructArray> {
+        let mut writer = StateWriter::default();
+        writer.nested("all", self.all.encode()?);
+        writer.nested("open", self.open.encode()?);
+        writer.u32s("blocks", [self.blocks.len() as u32]);
+        for (i, block) in self.blocks.iter().enumerate() {
+            writer.nested(&format!("block{i}"), block.encode()?);
+        }
+        writer.f64s("faded", self.faded.iter().copied().chain([self.faded_weight]));
+        writer.f64s("drifted", self.drifted.iter().map(|row| *row as f64));
+        let drift: Vec<Vec<f64>> = self.drift.iter().map(Adwin::numbers).collect();
+        writer.u32s("drift_lengths", drift.iter().map(|d| d.len() as u32));
+        writer.f64s("drift", drift.into_iter().flatten());
+        let names: Vec<u32> = self.labels.names().map(|n| n.len() as u32).collect();
+        writer.u32s("name_lengths", names);
+        let bytes = self.labels.names().flat_map(str::bytes).map(u32::from);
+        writer.u32s("names", bytes);
+        writer.finish()
+    }
+
+    /// The report whose state [`RunningReport::encode`] gave.
+    pub(super) fn decode(window: u64, row: &StructArray) -> Result<Self> {
+        let unfit = || Error::corrupt("the state of a report does not fit together");
+        let reader = StateReader::new(row);
+        let mut report = RunningReport::new(window);
+        report.all = SetMetrics::decode(reader.nested("all")?)?;
+        report.open = SetMetrics::decode(reader.nested("open")?)?;
+        for i in 0..reader.u32s("blocks")?.first().copied().unwrap_or(0) {
+            report.blocks.push_back(SetMetrics::decode(reader.nested(&format!("block{i}"))?)?);
+        }
+        let faded = reader.f64s("faded")?;
+        let (weight, sums) = faded.split_last().ok_or_else(unfit)?;
+        if sums.len() != METRICS.len() {
+            return Err(unfit());
+        }
+        (report.faded, report.faded_weight) = (sums.to_vec(), *weight);
+        report.drifted = reader.f64s("drifted")?.iter().map(|row| *row as u64).collect();
+        let mut numbers = reader.f64s("drift")?;
+        for &len in reader.u32s("drift_lengths")? {
+            let (one, rest) = numbers.split_at_checked(len as usize).ok_or_else(unfit)?;
+            report.drift.push(Adwin::from_numbers(DELTA, one)?);
+            numbers = rest;
+        }
+        let mut bytes = reader.u32s("names")?;
+        for &len in reader.u32s("name_lengths")? {
+            let (name, rest) = bytes.split_at_checked(len as usize).ok_or_else(unfit)?;
+            let name: Vec<u8> = name.iter().map(|b| *b as u8).collect();
+            report.labels.intern(std::str::from_utf8(&name).map_err(|_| unfit())?);
+            bytes = rest;
+        }
+        let labels = report.labels.len();
+        if report.drift.len() != labels || report.drifted.len() != labels {
+            return Err(unfit());
+        }
+        Ok(report)
+    }
+}
+
+/// What a stream says about one label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelLine {
+    /// The label.
+    pub label: String,
+    /// Rows that have it.
+    pub actual: u64,
+    /// Rows it was predicted for.
+    pub predicted: u64,
+    /// Rows it was rightly predicted for.
+    pub right: u64,
+    /// The share of rows with a wrong answer, of those in which it was true or predicted, since
+    /// the last change.
+    pub recent_error: f64,
+    /// How many rows had been scored when it was last seen to be predicted worse than before.
+    pub drifted_at: Option<u64>,
+}
+
+/// Calls `found` for every label that is true or predicted, with whether it is both.
+fn each_label(truth: &[u32], predicted: &[u32], mut found: impl FnMut(u32, bool)) {
+    let (mut t, mut p) = (0, 0);
+    loop {
+        let next = match (truth.get(t), predicted.get(p)) {
+            (None, None) => return,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => a.cmp(b),
+        };
+        match next {
+            Ordering::Less => found(truth[t], false),
+            Ordering::Greater => found(predicted[p], false),
+            Ordering::Equal => found(truth[t], true),
+        }
+        t += usize::from(next.is_le());
+        p += usize::from(next.is_ge());
+    }
+}

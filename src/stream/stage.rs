@@ -1,0 +1,557 @@
+//! A model around a stream of record batches.
+
+use super::pending::{Origin, Pending, Role, WhenFull, key_texts};
+use super::{Answers, OnlineLearner, OnlineOptions, RunningReport};
+use crate::data::Pattern;
+use crate::error::{Error, Result};
+use crate::models::{Model, Registry, holds_features};
+use arrow::array::AsArray;
+use arrow::array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, UInt64Array,
+};
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The column of predicted label sets.
+pub const PREDICTED: &str = "predicted_labels";
+/// The column of label probabilities.
+pub const SCORES: &str = "label_scores";
+/// The column that says how many rows had been learned by what answered.
+pub const VERSION: &str = "model_version";
+
+/// What a stage does with each row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Answers with a model that does not change.
+    #[default]
+    Score,
+    /// Learns, and answers nothing.
+    Learn,
+    /// Answers with what was known before the row, then learns it.
+    TestThenTrain,
+    /// As test-then-train, but labels come later: a row without labels is answered and waits under
+    /// its key; a row with labels is learned with the features of the row that waits, and scored
+    /// against the answer given then. Labels of rows that do not wait are passed over.
+    Delayed {
+        /// The column that joins a row and its labels.
+        key: String,
+        /// How many rows may wait.
+        most: usize,
+        /// What happens when more would.
+        when_full: WhenFull,
+    },
+}
+
+/// How a [`Stage`] works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageOptions {
+    /// What it does with each row.
+    pub mode: Mode,
+    /// The column of labels. In [`Mode::Score`] it may be missing.
+    pub labels: String,
+    /// Patterns of the columns that are features; all but labels, key, time and `exclude` when
+    /// empty.
+    pub features: Vec<String>,
+    /// Patterns of columns that are no features.
+    pub exclude: Vec<String>,
+    /// The column of event times, for forgetting by time.
+    pub time: Option<String>,
+    /// How it learns; `learning.scores` adds the column `label_scores` in every mode.
+    pub learning: OnlineOptions,
+    /// The rows of the window of the running report.
+    pub report_window: u64,
+}
+
+impl Default for StageOptions {
+    fn default() -> Self {
+        StageOptions {
+            mode: Mode::default(),
+            labels: "labels".to_string(),
+            features: Vec::new(),
+            exclude: Vec::new(),
+            time: None,
+            learning: OnlineOptions::default(),
+            report_window: 10_000,
+        }
+    }
+}
+
+/// A place to put a new model for a running stage.
+#[derive(Debug, Clone, Default)]
+pub struct ModelHandle(Arc<Mutex<Option<Arc<Model>>>>);
+
+impl ModelHandle {
+    /// Gives the stage a new model, which it takes before its next batch.
+    pub fn swap(&self, model: Arc<Model>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
+    }
+
+    fn take(&self) -> Option<Arc<Model>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What a stage has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Rows that went through.
+    pub rows: u64,
+    /// Batches that were refused, and their rows.
+    pub refused_batches: u64,
+    /// Rows of those batches.
+    pub refused_rows: u64,
+    /// Labels whose row did not wait.
+    pub unmatched: u64,
+}
+
+/// A model around a stream of record batches: adds columns, keeps rows and their order.
+///
+/// The columns of the first batch are those of the whole stream: later batches are matched by name,
+/// columns that come later are left out, and a column that is gone or of another type is an error.
+/// A batch that is refused leaves the stage as it was.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::data::generate::{Generator, GeneratorOptions};
+/// use labelflow::models::Registry;
+/// use labelflow::stream::{Mode, Stage, StageOptions};
+///
+/// let rows = Generator::try_new(GeneratorOptions { rows: 2000, ..Default::default() })?;
+/// let options = StageOptions {
+///     mode: Mode::TestThenTrain,
+///     exclude: vec!["id".to_string()],
+///     ..StageOptions::default()
+/// };
+/// let mut stage = Stage::try_new(&Registry::default(), "naibx", options)?;
+/// for batch in rows.batches(100) {
+///     let answered = stage.process(&batch?)?;
+///     assert!(answered.column_by_name("predicted_labels").is_some());
+/// }
+/// assert_eq!(stage.report().rows(), 2000);
+/// # Ok::<(), labelflow::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Stage {
+    pub(super) options: StageOptions,
+    pub(super) brain: Brain,
+    pub(super) pending: Option<Pending>,
+    pub(super) report: RunningReport,
+    pub(super) counts: Counts,
+    pub(super) layout: Option<Layout>,
+    handle: ModelHandle,
+}
+
+/// What answers.
+#[derive(Debug)]
+pub(super) enum Brain {
+    Fixed(Arc<Model>),
+    Learning(Box<OnlineLearner>),
+}
+
+/// The columns of the stream.
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) schema: SchemaRef,
+    features: Vec<usize>,
+    labels: Option<usize>,
+    time: Option<usize>,
+    key: Option<usize>,
+}
+
+impl Stage {
+    /// A stage that learns the algorithm `spec` names from nothing.
+    ///
+    /// # Errors
+    ///
+    /// Unknown algorithms; options that do not fit together.
+    pub fn try_new(registry: &Registry, spec: &str, options: StageOptions) -> Result<Self> {
+        if options.mode == Mode::Score {
+            return Err(Error::usage("scoring needs a model: give one, or learn"));
+        }
+        let learner = OnlineLearner::try_new(registry, spec, options.learning)?;
+        Stage::with_brain(Brain::Learning(Box::new(learner)), options)
+    }
+
+    /// A stage that answers with `model`, and goes on learning from it if its mode is to learn.
+    ///
+    /// # Errors
+    ///
+    /// Options that do not fit together.
+    pub fn from_model(model: Arc<Model>, options: StageOptions) -> Result<Self> {
+        let brain = brain_of(model, &options)?;
+        Stage::with_brain(brain, options)
+    }
+
+    pub(super) fn with_brain(brain: Brain, options: StageOptions) -> Result<Self> {
+        if options.learning.forgetting.needs_time() && options.time.is_none() {
+            return Err(Error::usage("forgetting by time needs the column of event times"));
+        }
+        let pending = match &options.mode {
+            Mode::Delayed { most, when_full, .. } => Some(Pending::new(*most, *when_full)),
+            _ => None,
+        };
+        Ok(Stage {
+            report: RunningReport::new(options.report_window),
+            options,
+            brain,
+            pending,
+            counts: Counts::default(),
+            layout: None,
+            handle: ModelHandle::default(),
+        })
+    }
+
+    /// Where to put a new model while the stage runs.
+    pub fn handle(&self) -> ModelHandle {
+        self.handle.clone()
+    }
+
+    /// The options it was made with.
+    pub fn options(&self) -> &StageOptions {
+        &self.options
+    }
+
+    /// How good the answers were.
+    pub fn report(&self) -> &RunningReport {
+        &self.report
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How many rows wait for labels, and how many were given up.
+    pub fn waiting(&self) -> (usize, u64) {
+        self.pending.as_ref().map_or((0, 0), |p| (p.len(), p.given_up))
+    }
+
+    /// How many rows were learned.
+    pub fn learned(&self) -> u64 {
+        match &self.brain {
+            Brain::Fixed(model) => model.rows(),
+            Brain::Learning(learner) => learner.learned(),
+        }
+    }
+
+    /// After how many learned rows parameters are derived anew, if it learns.
+    pub fn update_every(&self) -> Option<u64> {
+        match &self.brain {
+            Brain::Fixed(_) => None,
+            Brain::Learning(learner) => learner.update_every(),
+        }
+    }
+
+    /// The model as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was learned yet.
+    pub fn model(&self) -> Result<Arc<Model>> {
+        match &self.brain {
+            Brain::Fixed(model) => Ok(Arc::clone(model)),
+            Brain::Learning(learner) => Ok(Arc::new(learner.model()?)),
+        }
+    }
+
+    /// The rows of `batch` with the answers added.
+    ///
+    /// # Errors
+    ///
+    /// A batch that breaks the data contract or has other columns than those before; the stage is
+    /// then as it was.
+    pub fn process(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if let Some(model) = self.handle.take() {
+            self.brain = brain_of(model, &self.options)?;
+        }
+        let first = self.counts.rows;
+        let done = self.process_rows(batch).map_err(|e| {
+            let last = first + batch.num_rows() as u64;
+            e.context(format!("rows {first} to {last} of the stream"))
+        });
+        match &done {
+            Ok(out) => self.counts.rows += out.num_rows() as u64,
+            Err(_) => {
+                self.counts.refused_batches += 1;
+                self.counts.refused_rows += batch.num_rows() as u64;
+            }
+        }
+        done
+    }
+
+    fn process_rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let layout = match self.layout.take() {
+            Some(layout) => layout,
+            None => self.options.layout(&batch.schema())?,
+        };
+        let fitted = layout.fit(batch);
+        let out = fitted.and_then(|batch| match self.options.mode {
+            Mode::Score => self.score(&batch, &layout),
+            Mode::Learn => self.learn(&batch, &layout),
+            Mode::TestThenTrain => self.test_then_train(&batch, &layout),
+            Mode::Delayed { .. } => self.delayed(&batch, &layout),
+        });
+        if out.is_ok() || self.counts.rows > 0 {
+            self.layout = Some(layout);
+        }
+        out
+    }
+
+    fn score(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
+        let Brain::Fixed(model) = &self.brain else {
+            return Err(Error::internal("a stage that scores has a model"));
+        };
+        let features = layout.features(batch)?;
+        let predicted = in_pieces(&features, |piece| Ok(Arc::new(model.predict(piece)?)))?;
+        let scores = match self.options.learning.scores {
+            true => Some(in_pieces(&features, |piece| Ok(Arc::new(model.score(piece)?)))?),
+            false => None,
+        };
+        let versions = UInt64Array::from(vec![model.rows(); batch.num_rows()]);
+        if let Some(labels) = layout.labels {
+            self.report.observe(batch.column(labels), &predicted)?;
+        }
+        added(batch, Some(predicted), scores, versions)
+    }
+
+    fn learn(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
+        let features = layout.features(batch)?;
+        let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
+        let learner = learner(&mut self.brain)?;
+        learner.learn(labels, &features, times.as_ref())?;
+        let versions = UInt64Array::from(vec![learner.learned(); batch.num_rows()]);
+        added(batch, None, None, versions)
+    }
+
+    fn test_then_train(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
+        let features = layout.features(batch)?;
+        let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
+        let answers =
+            learner(&mut self.brain)?.learn_and_predict(labels, &features, times.as_ref())?;
+        let Answers { predicted, scores, versions } = answers;
+        let predicted: ArrayRef = Arc::new(predicted);
+        self.report.observe(labels, &predicted)?;
+        let scores = scores.map(|s| Arc::new(s) as ArrayRef);
+        added(batch, Some(predicted), scores, versions.into())
+    }
+
+    fn delayed(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
+        let features = layout.features(batch)?;
+        let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
+        let keys = layout.keys(batch)?;
+        let pending =
+            self.pending.as_mut().ok_or_else(|| Error::internal("nothing waits for labels"))?;
+        let roles = pending.roles(&keys, labels)?;
+        let of_features = |(row, role): (usize, &Role)| match *role {
+            Role::Question | Role::Unmatched => Some(Origin::Batch(row)),
+            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
+            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
+        };
+        let places: Vec<_> = roles.iter().enumerate().map(of_features).collect();
+        let joined = pending.gather(&features, &places, |s| s.features())?;
+        let matched = |(row, role): (usize, &Role)| {
+            matches!(role, Role::Answer { .. } | Role::AnswerTo(_)).then_some(row as u32)
+        };
+        let rows: UInt32Array = roles.iter().enumerate().map(matched).collect();
+        let truth = take(labels, &rows, None)?;
+        let answers =
+            learner(&mut self.brain)?.learn_and_predict(&truth, &joined, times.as_ref())?;
+        // What was answered when the row came: now, or when it began to wait.
+        let of_answers = |(row, role): (usize, &Role)| match *role {
+            Role::Unmatched => None,
+            Role::Question => Some(Origin::Batch(row)),
+            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
+            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
+        };
+        let places: Vec<_> = roles.iter().enumerate().map(of_answers).collect();
+        let own: ArrayRef = Arc::new(answers.predicted);
+        let predicted = pending.gather(&own, &places, |s| s.predicted())?;
+        let own_versions: ArrayRef = Arc::new(UInt64Array::from(answers.versions));
+        let versions = pending.gather(&own_versions, &places, |s| s.versions())?;
+        let versions = versions.as_primitive().clone();
+        pending.settle(&keys, &roles, &features, &own, own_versions.as_primitive())?;
+        self.counts.unmatched += roles.iter().filter(|r| **r == Role::Unmatched).count() as u64;
+        self.report.observe(&truth, &predicted)?;
+        let scores = answers.scores.map(|s| Arc::new(s) as ArrayRef);
+        added(batch, Some(predicted), scores, versions)
+    }
+}
+
+/// Rows that one thread scores at a time.
+const PIECE: usize = 2048;
+
+/// The answers to all rows, piece by piece on all threads; a model does not change, so pieces do not
+/// depend on each other.
+fn in_pieces(
+    features: &ArrayRef,
+    answer: impl Fn(&ArrayRef) -> Result<ArrayRef> + Sync,
+) -> Result<ArrayRef> {
+    if features.len() <= PIECE {
+        return answer(features);
+    }
+    let starts: Vec<usize> = (0..features.len()).step_by(PIECE).collect();
+    let pieces: Result<Vec<ArrayRef>> = starts
+        .into_par_iter()
+        .map(|start| answer(&features.slice(start, PIECE.min(features.len() - start))))
+        .collect();
+    let pieces = pieces?;
+    let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+    Ok(concat(&pieces)?)
+}
+
+fn brain_of(model: Arc<Model>, options: &StageOptions) -> Result<Brain> {
+    Ok(match options.mode {
+        Mode::Score => Brain::Fixed(model),
+        _ => Brain::Learning(Box::new(OnlineLearner::from_model(&model, options.learning)?)),
+    })
+}
+
+fn learner(brain: &mut Brain) -> Result<&mut OnlineLearner> {
+    match brain {
+        Brain::Learning(learner) => Ok(learner),
+        Brain::Fixed(_) => Err(Error::internal("a stage that learns has a learner")),
+    }
+}
+
+/// The batch with columns added.
+fn added(
+    batch: &RecordBatch,
+    predicted: Option<ArrayRef>,
+    scores: Option<ArrayRef>,
+    versions: UInt64Array,
+) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+    let mut columns = batch.columns().to_vec();
+    let versions: ArrayRef = Arc::new(versions);
+    let new = [(PREDICTED, predicted), (SCORES, scores), (VERSION, Some(versions))];
+    for (name, column) in new.into_iter().filter_map(|(n, c)| Some((n, c?))) {
+        fields.push(Arc::new(Field::new(name, column.data_type().clone(), true)));
+        columns.push(column);
+    }
+    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
+}
+
+impl StageOptions {
+    /// Which columns of `schema` are what.
+    pub(super) fn layout(&self, schema: &SchemaRef) -> Result<Layout> {
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        let find = |name: &str, what: &str| {
+            names.iter().position(|n| *n == name).ok_or_else(|| {
+                Error::not_found(format!(
+                    "there is no {what} column `{name}`; the columns are: {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        if let Some(taken) = [PREDICTED, SCORES, VERSION].iter().find(|n| names.contains(n)) {
+            return Err(Error::data(format!(
+                "the stream has a column `{taken}` already: rename it first"
+            )));
+        }
+        let labels = match self.mode {
+            Mode::Score => names.iter().position(|n| *n == self.labels),
+            _ => Some(find(&self.labels, "label")?),
+        };
+        let time = self.time.as_ref().map(|name| find(name, "time")).transpose()?;
+        let key = match &self.mode {
+            Mode::Delayed { key, .. } => Some(find(key, "key")?),
+            _ => None,
+        };
+        let matches = |pattern: &String, name: &str| Pattern::new(pattern).matches(name);
+        if let Some(none) = self.features.iter().find(|p| !names.iter().any(|n| matches(p, n))) {
+            find(none, "feature")?;
+        }
+        let chosen = |i: &usize| {
+            let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, names[*i]));
+            ![labels, time, key].contains(&Some(*i))
+                && (self.features.is_empty() || any(&self.features))
+                && !any(&self.exclude)
+        };
+        let features: Vec<usize> = (0..names.len()).filter(chosen).collect();
+        if features.is_empty() {
+            return Err(Error::data(format!(
+                "there is no feature column; the columns are: {}",
+                names.join(", ")
+            )));
+        }
+        Ok(Layout { schema: Arc::clone(schema), features, labels, time, key })
+    }
+}
+
+impl Layout {
+    /// The batch with the columns of the stream: by name, without those that came later.
+    fn fit(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if batch.schema() == self.schema {
+            return Ok(batch.clone());
+        }
+        let mut columns = Vec::with_capacity(self.schema.fields().len());
+        for field in self.schema.fields() {
+            let column = batch.column_by_name(field.name()).ok_or_else(|| {
+                Error::data(format!(
+                    "column `{}`, with which the stream began, is missing: send it with every batch",
+                    field.name()
+                ))
+            })?;
+            if column.data_type() != field.data_type() {
+                return Err(Error::data(format!(
+                    "column `{}` is {} now and was {} before: send one type",
+                    field.name(),
+                    column.data_type(),
+                    field.data_type()
+                )));
+            }
+            if !field.is_nullable() && column.null_count() > 0 {
+                return Err(Error::data(format!(
+                    "column `{}` holds a NULL and was declared to have none",
+                    field.name()
+                )));
+            }
+            columns.push(Arc::clone(column));
+        }
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    fn features(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        if let [only] = self.features[..]
+            && holds_features(batch.column(only).data_type())
+        {
+            return Ok(Arc::clone(batch.column(only)));
+        }
+        Ok(Arc::new(StructArray::from(batch.project(&self.features)?)))
+    }
+
+    fn labels<'a>(&self, batch: &'a RecordBatch) -> Result<&'a ArrayRef> {
+        let at = self.labels.ok_or_else(|| Error::internal("a stage that learns has labels"))?;
+        Ok(batch.column(at))
+    }
+
+    fn keys(&self, batch: &RecordBatch) -> Result<arrow::array::StringArray> {
+        let at = self.key.ok_or_else(|| Error::internal("delayed labels have a key"))?;
+        key_texts(batch.column(at), self.schema.field(at).name())
+    }
+
+    /// Event times: timestamps and dates as microseconds, whole numbers as they are.
+    fn times(&self, batch: &RecordBatch) -> Result<Option<Int64Array>> {
+        let Some(at) = self.time else { return Ok(None) };
+        let column = batch.column(at);
+        let times = match column.data_type() {
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
+                let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+                cast(&cast(column, &micros)?, &DataType::Int64)?
+            }
+            t if t.is_integer() => cast(column, &DataType::Int64)?,
+            other => {
+                return Err(Error::data(format!(
+                    "time column `{}` is {other}: use a timestamp, a date or a whole number",
+                    self.schema.field(at).name()
+                )));
+            }
+        };
+        Ok(Some(times.as_primitive::<Int64Type>().clone()))
+    }
+}
