@@ -9,7 +9,7 @@ fn sets(rows: usize, labels: u32) -> LabelSets {
     for row in 0..rows {
         let has = |y: &u32| {
             let key = ((row as u64) << 32) | u64::from(*y);
-            content_hash(77, &key.to_le_bytes()) % u128::from(2 + 3 * y) == 0
+            content_hash(77, &key.to_le_bytes()).is_multiple_of(u128::from(2 + 3 * y))
         };
         sets.push((0..labels).filter(has));
     }
@@ -109,7 +109,9 @@ fn iterative_strata_give_each_fold_its_rows_of_rare_labels() {
     // Label 0 in ten rows of 500: each of ten folds tests one, whatever the seed.
     let mut truth = LabelSets::default();
     for row in 0..500u32 {
-        truth.push((0..4).filter(|&y| if y == 0 { row % 50 == 7 } else { row % (y + 1) == 0 }));
+        truth.push(
+            (0..4).filter(|&y| if y == 0 { row % 50 == 7 } else { row.is_multiple_of(y + 1) }),
+        );
     }
     for stratify in [Stratify::Iterative, Stratify::Rarest] {
         for seed in 0..20 {
