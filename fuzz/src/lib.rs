@@ -1,9 +1,7 @@
 //! What is tried with hostile inputs. A target returns, whatever the bytes: an error of labelflow is
 //! an answer, a panic, a hang or a huge allocation is a bug.
 
-use arrow::array::{
-    Array, ArrayRef, Float64Array, ListBuilder, RecordBatch, StringBuilder, StructArray,
-};
+use arrow::array::{ArrayRef, Float64Array, ListBuilder, RecordBatch, StringBuilder, StructArray};
 use labelflow::formats::{ArffReader, SvmlightReader};
 use labelflow::math::content_hash;
 use labelflow::models::{Model, Registry, Spec, Trainer};
