@@ -12,7 +12,7 @@ use labelflow::evaluate::{Dataset, Experiment, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::models::{Model, Registry, Trainer};
 use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, Axis, Slice};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,7 +113,8 @@ fn product(queries: &ArrayView2<'_, f64>, stored: &ArrayView2<'_, f64>) {
     (0..QUERIES / BLOCK).into_par_iter().for_each_init(
         || Array2::<f64>::zeros((BLOCK, STORED)),
         |out, block| {
-            let part = queries.slice(s![block * BLOCK..(block + 1) * BLOCK, ..]);
+            let rows = Slice::from(block * BLOCK..(block + 1) * BLOCK);
+            let part = queries.slice_axis(Axis(0), rows);
             general_mat_mul(1.0, &part, &stored.t(), 0.0, out);
             std::hint::black_box(&out);
         },

@@ -114,7 +114,7 @@ const DEFINITIONS: &[Definition] = &[
     define(
         "row_weight",
         "row_weight(number)",
-        "Marks a number as the weight of a row among the features of a call that learns.",
+        "Marks a number as the weight of a row among the features of train_labels.",
         &[("weight", "How much the row counts: a number from 0.")],
         1,
     ),
@@ -199,6 +199,12 @@ const SECTION: DocSection = DocSection {
     label: "Multi-label classification",
     description: Some("Models as SQL values, by labelflow."),
 };
+
+/// The names of all functions, metrics included.
+pub(super) fn names() -> Vec<&'static str> {
+    let metrics = METRICS.iter().chain(RANK_METRICS).map(|m| m.0);
+    DEFINITIONS.iter().map(|d| d.name).chain(metrics).collect()
+}
 
 /// The function called `name`, which is not an alias.
 pub(super) fn definition(name: &str) -> Option<&'static Definition> {

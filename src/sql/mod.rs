@@ -33,6 +33,11 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 
+/// The names of all functions that [`register_all`] adds.
+pub fn function_names() -> Vec<&'static str> {
+    call::names()
+}
+
 /// Adds every labelflow function to `ctx`.
 ///
 /// # Examples

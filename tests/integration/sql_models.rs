@@ -151,3 +151,55 @@ fn an_evaluation_in_sql_is_that_of_the_command_line() {
         assert!((sql - cli).abs() < 1e-12, "{metric}: {sql} in SQL, {cli} by evaluate");
     }
 }
+
+#[test]
+fn every_function_has_an_entry_in_the_catalogue() {
+    let ctx = session(&SessionOptions::default()).unwrap();
+    let names = labelflow::sql::function_names();
+    assert!(names.contains(&"train_labels") && names.contains(&"hamming_score"));
+    for name in names {
+        let sql = format!(
+            "SELECT count(*) FROM information_schema.routines WHERE routine_name = '{name}' \
+             AND description IS NOT NULL AND syntax_example LIKE '{name}(%'"
+        );
+        assert!(count(&ctx, &sql) > 0, "{name}");
+    }
+}
+
+#[test]
+fn a_copy_that_fails_leaves_nothing_behind() {
+    let place = Workplace::with_data();
+    let before = place.files(".");
+    for to in ["out.parquet", "out.csv"] {
+        let query =
+            format!("COPY (SELECT id, CAST('x' || id AS INT) AS y FROM 't.parquet') TO '{to}'");
+        place.failure(&["sql", &query]);
+        assert_eq!(place.files("."), before, "{to}");
+    }
+    place.ok(&["sql", "COPY (SELECT * FROM 't.parquet') TO 'parts/' STORED AS PARQUET"]);
+    assert_eq!(place.rows("SELECT count(*) FROM 'parts/'"), ["200"]);
+    place.ok(&["sql", "COPY (SELECT id FROM 't.parquet') TO 'ids.csv'"]);
+    assert_eq!(place.rows("SELECT count(*) FROM 'ids.csv'"), ["200"]);
+    assert!(place.files(".").iter().all(|name| !name.starts_with('.')));
+}
+
+#[test]
+fn statements_come_from_files_and_pipes() {
+    use std::io::Write;
+    let place = Workplace::with_data();
+    place.write(
+        "script.sql",
+        "CREATE TABLE a AS SELECT 1 AS x; -- one; two\nSELECT x + 1 AS y FROM a;",
+    );
+    assert!(place.ok(&["sql", "-f", "script.sql"]).contains("| 2 |"));
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_labelflow"))
+        .args(["sql", "--format", "csv"])
+        .current_dir(place.dir())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"SELECT ['a', 'b'] AS l, 'x' AS t").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "l,t\na;b,x\n");
+}

@@ -7,6 +7,7 @@ use super::{Runner, read_script};
 use crate::cli::columns::literal;
 use crate::cli::output::Format;
 use crate::error::{Error, Result};
+use crate::sql::function_names;
 use clap::ValueEnum;
 use console::Term;
 use std::path::Path;
@@ -69,7 +70,7 @@ pub(super) async fn command(runner: &mut Runner, line: &str) -> Result<bool> {
         "\\?" | "\\h" | "\\help" => println!("{HELP}"),
         "\\d" if rest.is_empty() => runner.run_text(TABLES).await?,
         "\\d" => runner.run_text(&format!("DESCRIBE {}", table_name(rest))).await?,
-        "\\df" => runner.run_text(FUNCTIONS).await?,
+        "\\df" => runner.run_text(&functions()).await?,
         "\\models" => runner.run_text(&models(if rest.is_empty() { "." } else { rest })?).await?,
         "\\timing" => {
             runner.timing = !runner.timing;
@@ -89,10 +90,15 @@ pub(super) async fn command(runner: &mut Runner, line: &str) -> Result<bool> {
 const TABLES: &str = "SELECT table_name AS name, table_type AS kind FROM information_schema.tables \
      WHERE table_schema <> 'information_schema' ORDER BY table_name";
 
-const FUNCTIONS: &str = "SELECT DISTINCT syntax_example AS call, description FROM information_schema.routines \
-     WHERE routine_name IN ('train_labels', 'learn_and_predict', 'row_weight', 'merge_models', \
-     'subtract_model', 'decay_model', 'model_info', 'predict_labels', 'score_labels', 'top_labels', \
-     'predict_sets') ORDER BY call";
+/// A query over the entries of the functions of labelflow.
+fn functions() -> String {
+    let names: Vec<String> = function_names().iter().map(|name| literal(name)).collect();
+    format!(
+        "SELECT DISTINCT syntax_example AS call, description FROM information_schema.routines \
+         WHERE routine_name IN ({}) ORDER BY call",
+        names.join(", ")
+    )
+}
 
 /// The name of a table as it stands after DESCRIBE: files are in quotes.
 fn table_name(name: &str) -> String {

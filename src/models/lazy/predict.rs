@@ -10,20 +10,23 @@ use crate::error::{Error, Result};
 use crate::math::{FixedState, logit};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Queries that are searched at a time: their neighbours are in memory.
 pub(super) const CHUNK: usize = 4096;
 /// How many answers are remembered for learners that share a search.
 const REMEMBERED: usize = 16;
 
+/// Neighbours, and a hash of the rows that asked for them.
+type Answer = (u64, Arc<Neighbours>);
+
 /// A search, and the most neighbours that anybody asks it for.
 #[derive(Debug)]
 pub(super) struct Neighbourhood {
     pub(super) search: Search,
     pub(super) k: usize,
-    /// The answers given last, by a hash of the rows that asked; only when several learners ask.
-    answers: Option<Mutex<Vec<(u64, Arc<Neighbours>)>>>,
+    /// The answers given last; only when several learners ask.
+    answers: Option<Mutex<Vec<Answer>>>,
 }
 
 impl Neighbourhood {
@@ -38,12 +41,9 @@ impl Neighbourhood {
             return Arc::new(self.search.neighbours(rows, range, self.k));
         };
         let hash = fingerprint(rows, first);
-        let known = |answers: &mut MutexGuard<'_, Vec<(u64, Arc<Neighbours>)>>| {
-            answers.iter().find(|a| a.0 == hash).map(|a| Arc::clone(&a.1))
-        };
-        let mut list = answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = known(&mut list) {
-            return answer;
+        let list = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, answer)) = list.iter().find(|a| a.0 == hash) {
+            return Arc::clone(answer);
         }
         // Searching spreads over threads, which might come here: not under the lock.
         drop(list);

@@ -44,7 +44,7 @@ fn an_ensemble_is_the_mean_of_its_chains() {
 fn tuned_thresholds_find_rare_labels() {
     // A label of one row in eight that the features only hint at: at one half it is never predicted.
     let rows = 800;
-    let x: Vec<f64> = (0..rows).map(|r| noise(r)).collect();
+    let x: Vec<f64> = (0..rows).map(noise).collect();
     let on = |r: u64| noise(r) > 0.5 && noise(r + 5_000) < 0.25;
     let labels = label_lists((0..rows).map(|r| if on(r) { vec!["rare"] } else { vec![] }));
     let x = numbers(&[x]);

@@ -117,9 +117,7 @@ fn sum(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();
     for (a, b) in a8.iter().zip(b8) {
-        for lane in 0..8 {
-            lanes[lane] += f(a[lane], b[lane]);
-        }
+        lanes.iter_mut().zip(a.iter().zip(b)).for_each(|(lane, (&x, &y))| *lane += f(x, y));
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(&x, &y)| f(x, y)).sum();
     lanes.iter().sum::<f64>() + rest
