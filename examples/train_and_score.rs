@@ -1,12 +1,13 @@
 //! Train a model on Arrow record batches, keep it in a file, and score new rows with it.
 
-use arrow::array::AsArray;
-use labelflow::data::LabelReader;
-use labelflow::data::LabelSets;
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::Float64Type;
 use labelflow::data::generate::{Generator, GeneratorOptions};
+use labelflow::data::{LabelReader, LabelSets};
 use labelflow::metrics::{Metric, SetMetrics};
 use labelflow::models::{Registry, Trainer, split_columns};
 use labelflow::store::{read_model, write_model};
+use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Any record batches will do: a column of label lists, every other column a feature.
@@ -32,16 +33,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let predicted = model.predict(&features)?;
     let scores = model.score(&features)?;
     for row in 0..3 {
-        let best = scores.value(row);
-        let best = best.as_struct().slice(0, 2);
-        println!("row {row}: predicted {:?}, best scores {best:?}", predicted.value(row));
+        let (set, ranked) = (predicted.value(row), scores.value(row));
+        let set: Vec<&str> = set.as_string::<i32>().iter().flatten().collect();
+        let label = ranked.as_struct().column(0).as_string::<i32>().value(0);
+        let score = ranked.as_struct().column(1).as_primitive::<Float64Type>().value(0);
+        println!("row {row}: predicted {}; best is {label} with {score:.3}", set.join(", "));
     }
 
     // How good is it? Metrics are statistics: they merge over batches and partitions.
     let (mut t, mut p) = (LabelSets::default(), LabelSets::default());
     let number = |name: &str| Ok(model.space().labels.get(name));
     LabelReader::read(&truth, &mut t, number)?;
-    let predicted: arrow::array::ArrayRef = std::sync::Arc::new(predicted);
+    let predicted: ArrayRef = Arc::new(predicted);
     LabelReader::read(&predicted, &mut p, number)?;
     let mut metrics = SetMetrics::default();
     metrics.observe_sets(&t, &p)?;
