@@ -370,10 +370,9 @@ fn a_full_disk_leaves_the_old_file() {
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{command}: {text}");
         let error = text.lines().last().unwrap_or_default();
-        assert!(
-            error.starts_with("error: ") && error.contains("File too large"),
-            "{command}: {text}"
-        );
+        // Where the writing task ends before its cause is asked for, the way out is all there is.
+        let told = error.contains("File too large") || error.contains("make room on the disk");
+        assert!(error.starts_with("error: ") && told, "{command}: {text}");
         assert_eq!(place.files("."), before, "{command}");
         for name in ["keep.labelflow", "keep.parquet", "keep.csv", "keep.arrows", "keep.arrow"] {
             assert_eq!(place.bytes(name), b"old", "{command}");

@@ -19,6 +19,8 @@ use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 use rows::RowFiles;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,6 +115,14 @@ impl FileTables {
             return Err(named(to_datafusion(error)));
         };
         if !FileReader::reads(first) {
+            if url.scheme() == "file" && first.eq_ignore_ascii_case("parquet") {
+                let parquet = files.iter().filter(|f| extension(f) == Some(first));
+                for file in parquet {
+                    check_footer(&Path::new("/").join(file))
+                        .map_err(to_datafusion)
+                        .map_err(named)?;
+                }
+            }
             return self.listing_table(&state, url, first).await.map_err(named);
         }
         let paths: Vec<PathBuf> = match url.scheme() {
@@ -182,6 +192,29 @@ async fn list(state: &SessionState, url: &ListingTableUrl) -> DataFusionResult<V
 
 fn extension(file: &str) -> Option<&str> {
     Path::new(file).extension().and_then(|e| e.to_str())
+}
+
+/// Whether the footer of a Parquet file fits into the file; the reader of Parquet takes it for granted.
+fn check_footer(path: &Path) -> Result<()> {
+    let failed = |e| Error::io(format!("file `{}` cannot be read", path.display()), e);
+    let mut file = File::open(path).map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    let mut end = [0u8; 8];
+    if len >= 8 {
+        file.seek(SeekFrom::End(-8)).map_err(failed)?;
+        file.read_exact(&mut end).map_err(failed)?;
+    }
+    let [a, b, c, d, magic @ ..] = end;
+    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+    // Other ends are told by the reader.
+    if &magic == b"PAR1" && footer + 8 > len {
+        return Err(Error::data(format!(
+            "file `{}` is no whole Parquet file: its footer would be longer than the file; write it \
+             again",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 fn unreadable() -> Error {
