@@ -81,7 +81,8 @@ impl fmt::Display for Spec {
                 f.write_str(", ")?;
             }
             if let Some(name) = name {
-                write!(f, "{name}=")?;
+                write_word(f, name)?;
+                f.write_str("=")?;
             }
             write!(f, "{value}")?;
         }
@@ -295,6 +296,7 @@ mod tests {
         }
         assert_eq!(canonical(" a ( k = -3 , x = 1e-3 ) "), "a(k=-3, x=0.001)");
         assert_eq!(canonical("a()"), "a");
+        assert_eq!(canonical("a(\" b\"=1)"), "a(\" b\"=1)");
     }
 
     #[test]

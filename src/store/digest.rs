@@ -7,10 +7,11 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileDecoder, FileReader};
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow::ipc::{Block, MetadataVersion};
+use arrow::ipc::{Block, MetadataVersion, root_as_footer};
 use arrow::record_batch::RecordBatch;
 use std::io::Cursor;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The key under which the digest stands in the footer.
@@ -157,11 +158,22 @@ impl Opener {
                  copy",
             ));
         }
+        // The reader of Arrow's format asserts what bytes made to deceive do not keep.
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode(zeroed)));
+        decoded.unwrap_or_else(|_| {
+            Err(Error::corrupt("the model cannot be read: its columns do not fit their buffers"))
+        })
+    }
+
+    fn decode(&mut self, zeroed: Vec<u8>) -> Result<RecordBatch> {
         let damaged = |e| Error::corrupt(format!("the model cannot be read: {e}"));
         if let Some(known) = self.known.as_ref().filter(|k| zeroed.starts_with(&k.start)) {
             let start = known.start.len();
             let schema = Arc::clone(&known.schema);
             return read_batch(zeroed, start, schema).map_err(damaged)?.ok_or_else(one_batch);
+        }
+        if !blocks_fit(&zeroed) {
+            return Err(Error::corrupt("the model cannot be read: its parts lie outside of it"));
         }
         let mut reader = FileReader::try_new(Cursor::new(&zeroed), None).map_err(damaged)?;
         let batch = match (reader.next(), reader.next()) {
@@ -173,6 +185,20 @@ impl Opener {
         }
         Ok(batch)
     }
+}
+
+/// Whether the blocks that the footer names lie within the file; the reader allocates what they say.
+fn blocks_fit(bytes: &[u8]) -> bool {
+    let Some(footer) = footer(bytes).and_then(|f| root_as_footer(&bytes[f]).ok()) else {
+        return false;
+    };
+    let fits = |block: &Block| {
+        let lengths = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
+        let end = lengths.iter().try_fold(0i64, |sum, &n| sum.checked_add(n));
+        lengths.iter().all(|n| *n >= 0) && end.is_some_and(|end| end <= bytes.len() as i64)
+    };
+    let blocks = [footer.recordBatches(), footer.dictionaries()];
+    blocks.into_iter().flatten().all(|blocks| blocks.iter().all(fits))
 }
 
 fn one_batch() -> Error {
@@ -216,17 +242,22 @@ fn not_a_model() -> Error {
     Error::corrupt("this is no labelflow model, or it is cut short: use a whole model file")
 }
 
-/// Where the digits stand; the footer is written last and holds no text of users.
-fn place(bytes: &[u8]) -> Option<Range<usize>> {
+/// Where the footer stands.
+fn footer(bytes: &[u8]) -> Option<Range<usize>> {
     let tail = bytes.len().checked_sub(TAIL)?;
     let (length, magic) = bytes[tail..].split_at(4);
     if magic != b"ARROW1" {
         return None;
     }
     let length = i32::from_le_bytes(length.try_into().ok()?);
-    let start = tail.checked_sub(usize::try_from(length).ok()?)?;
-    let footer = &bytes[start..tail];
+    Some(tail.checked_sub(usize::try_from(length).ok()?)?..tail)
+}
+
+/// Where the digits stand; the footer is written last and holds no text of users.
+fn place(bytes: &[u8]) -> Option<Range<usize>> {
+    let footer = footer(bytes)?;
     let prefix = PREFIX.as_bytes();
-    let at = footer.windows(prefix.len()).position(|w| w == prefix)? + start + prefix.len();
-    (at + DIGITS <= tail).then_some(at..at + DIGITS)
+    let found = bytes[footer.clone()].windows(prefix.len()).position(|w| w == prefix)?;
+    let at = found + footer.start + prefix.len();
+    (at + DIGITS <= footer.end).then_some(at..at + DIGITS)
 }
