@@ -191,6 +191,14 @@ impl Fitted {
     }
 }
 
+/// Whether there are other names among the new numbers.
+fn widens(ids: &Remap) -> bool {
+    [&ids.labels, &ids.sparse, &ids.values].into_iter().any(|ids| {
+        let kept = ids.iter().filter(|id| **id != DROPPED);
+        kept.clone().count() < kept.map(|&id| id as usize + 1).max().unwrap_or(0)
+    })
+}
+
 impl Learner for RowChains {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
         if self.is_closed() {
@@ -243,11 +251,18 @@ impl Learner for RowChains {
     }
 
     fn remap(&self, ids: &Remap) -> Box<dyn Learner> {
+        let fitted = match &self.fitted {
+            // Into a wider space a learner goes only to be merged: what was fitted does not count
+            // there, but a closed learner has to stay closed.
+            Some(fitted) if widens(ids) => (!self.params.keep).then(|| fitted.clone()),
+            Some(fitted) => Some(fitted.remap(ids)),
+            None => None,
+        };
         Box::new(RowChains {
             params: self.params.clone(),
             rows: self.rows.remap(ids),
             labels: self.labels.remap(ids),
-            fitted: self.fitted.as_ref().map(|f| f.remap(ids)),
+            fitted,
         })
     }
 
