@@ -98,7 +98,8 @@ impl Learner for Prior {
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
         let rows = self.sizes.total();
-        let frequency = |y| if rows > 0.0 { self.labels.get(y) / rows } else { 0.0 };
+        // One more row with each label and one without, so that log-odds are finite.
+        let frequency = |y| (self.labels.get(y) + 1.0) / (rows + 2.0);
         let log_odds = (0..space.labels.len() as u32).map(|y| logit(frequency(y))).collect();
         Ok(Box::new(Frequencies { log_odds, threshold: self.threshold }))
     }
