@@ -325,7 +325,7 @@ impl Trainer {
         } else {
             self.learner.merge(&*model.learner().remap(&ids))?;
         }
-        self.rows_seen += model.rows();
+        self.rows_seen = self.rows_seen.saturating_add(model.rows());
         Ok(())
     }
 
