@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use datafusion::logical_expr::{
     DocSection, Documentation, DocumentationBuilder, Signature, Volatility,
 };
-use std::sync::LazyLock;
 
 /// One function.
 pub(super) struct Definition {
@@ -76,6 +75,32 @@ const fn also(mut definition: Definition, aliases: &'static [&'static str]) -> D
     definition.aliases = aliases;
     definition
 }
+
+/// A metric of label sets.
+macro_rules! of_sets {
+    ($name:literal, $summary:literal) => {
+        define($name, concat!($name, "(truth, predicted[, label_count])"), $summary, OF_SETS, 2)
+    };
+}
+
+/// A metric of scores.
+macro_rules! of_scores {
+    ($name:literal, $summary:literal) => {
+        define($name, concat!($name, "(truth, scores[, label_count])"), $summary, OF_SCORES, 2)
+    };
+}
+
+const OF_SETS: &[(&str, &str)] = &[
+    ("truth", "The true labels of a row: a list."),
+    ("predicted", "The predicted labels of the row: a list."),
+    ("label_count", "How many labels there can be; those that occur when it is left out."),
+];
+
+const OF_SCORES: &[(&str, &str)] = &[
+    OF_SETS[0],
+    ("scores", "The labels of the row with their scores, as score_labels returns them."),
+    OF_SETS[2],
+];
 
 const DEFINITIONS: &[Definition] = &[
     also(
@@ -192,6 +217,47 @@ const DEFINITIONS: &[Definition] = &[
         ),
         2,
     ),
+    of_sets!("hamming_score", "The share of right decisions over all rows and labels."),
+    of_sets!("exact_match", "The share of rows whose predicted set is the true one."),
+    of_sets!("jaccard_score", "Labels in both sets among those in either, mean of rows."),
+    of_sets!("example_precision", "Right labels among the predicted ones of a row, mean of rows."),
+    of_sets!("example_recall", "Right labels among the true ones of a row, mean of rows."),
+    of_sets!("example_f1", "Harmonic mean of precision and recall of a row, mean of rows."),
+    of_sets!("micro_precision", "Right labels among the predicted ones of all rows."),
+    of_sets!("micro_recall", "Right labels among the true ones of all rows."),
+    of_sets!("micro_f1", "Harmonic mean of micro precision and micro recall."),
+    of_sets!("macro_precision", "Precision of each label, mean of labels."),
+    of_sets!("macro_recall", "Recall of each label, mean of labels."),
+    of_sets!("macro_f1", "F1 of each label, mean of labels."),
+    of_sets!("label_cardinality", "The mean size of the predicted sets."),
+    of_sets!("empty_share", "The share of rows with an empty predicted set."),
+    define(
+        "label_report",
+        "label_report(truth, predicted)",
+        "Counts of each label: true and predicted, only predicted, only true.",
+        &[OF_SETS[0], OF_SETS[1]],
+        2,
+    ),
+    of_scores!(
+        "ranking_loss",
+        "The share of pairs of a true and another label that are in the wrong order."
+    ),
+    of_scores!("one_error", "The share of rows whose best label is not a true one."),
+    of_scores!(
+        "coverage",
+        "How many labels stand before the last true one of a row, mean of rows."
+    ),
+    of_scores!(
+        "average_precision",
+        "The share of true labels down to each true label, mean of rows."
+    ),
+    of_scores!("precision_at_1", "The share of rows whose best label is a true one."),
+    of_scores!("precision_at_3", "The share of true labels among the 3 best, mean of rows."),
+    of_scores!("precision_at_5", "The share of true labels among the 5 best, mean of rows."),
+    of_scores!(
+        "ndcg_at_5",
+        "Discounted gain of the 5 best labels over the best there can be, mean of rows."
+    ),
 ];
 
 const SECTION: DocSection = DocSection {
@@ -202,87 +268,12 @@ const SECTION: DocSection = DocSection {
 
 /// The names of all functions, metrics included.
 pub(super) fn names() -> Vec<&'static str> {
-    let metrics = METRICS.iter().chain(RANK_METRICS).map(|m| m.0);
-    DEFINITIONS.iter().map(|d| d.name).chain(metrics).collect()
+    DEFINITIONS.iter().map(|d| d.name).collect()
 }
 
 /// The function called `name`, which is not an alias.
 pub(super) fn definition(name: &str) -> Option<&'static Definition> {
     DEFINITIONS.iter().find(|d| d.name == name)
-}
-
-/// `signature` with names for its parameters, also where their number is not fixed.
-pub(super) fn with_names(mut signature: Signature, parameters: &[(&str, &str)]) -> Signature {
-    signature.parameter_names = Some(parameters.iter().map(|p| p.0.to_string()).collect());
-    signature
-}
-
-/// The parameters of a metric.
-pub(super) const METRIC_PARAMETERS: &[(&str, &str)] = &[
-    ("truth", "The true labels of a row: a list."),
-    ("predicted", "The predicted labels of the row: a list."),
-    ("label_count", "How many labels there can be; those that occur when it is left out."),
-];
-
-/// The parameters of a metric of scores.
-pub(super) const RANK_PARAMETERS: &[(&str, &str)] = &[
-    METRIC_PARAMETERS[0],
-    ("scores", "The labels of the row with their scores, as score_labels returns them."),
-    METRIC_PARAMETERS[2],
-];
-
-/// The documentation of the metric called `name` in SQL.
-pub(super) fn metric_documentation(name: &str) -> Option<&'static Documentation> {
-    static ALL: LazyLock<Vec<(&str, Documentation)>> = LazyLock::new(|| {
-        let of_sets = METRICS.iter().map(|m| (m, METRIC_PARAMETERS));
-        let of_scores = RANK_METRICS.iter().map(|m| (m, RANK_PARAMETERS));
-        let entry = |((name, summary), parameters): (&(&'static str, &str), _)| {
-            (*name, metric_entry(name, summary, parameters))
-        };
-        of_sets.chain(of_scores).map(entry).collect()
-    });
-    ALL.iter().find(|m| m.0 == name).map(|m| &m.1)
-}
-
-const METRICS: &[(&str, &str)] = &[
-    ("hamming_score", "The share of right decisions over all rows and labels."),
-    ("exact_match", "The share of rows whose predicted set is the true one."),
-    ("jaccard_score", "Labels in both sets among those in either, mean of rows."),
-    ("example_precision", "Right labels among the predicted ones of a row, mean of rows."),
-    ("example_recall", "Right labels among the true ones of a row, mean of rows."),
-    ("example_f1", "Harmonic mean of precision and recall of a row, mean of rows."),
-    ("micro_precision", "Right labels among the predicted ones of all rows."),
-    ("micro_recall", "Right labels among the true ones of all rows."),
-    ("micro_f1", "Harmonic mean of micro precision and micro recall."),
-    ("macro_precision", "Precision of each label, mean of labels."),
-    ("macro_recall", "Recall of each label, mean of labels."),
-    ("macro_f1", "F1 of each label, mean of labels."),
-    ("label_cardinality", "The mean size of the predicted sets."),
-    ("empty_share", "The share of rows with an empty predicted set."),
-    ("label_report", "Counts of each label: true and predicted, only predicted, only true."),
-];
-
-const RANK_METRICS: &[(&str, &str)] = &[
-    ("ranking_loss", "The share of pairs of a true and another label that are in the wrong order."),
-    ("one_error", "The share of rows whose best label is not a true one."),
-    ("coverage", "How many labels stand before the last true one of a row, mean of rows."),
-    ("average_precision", "The share of true labels down to each true label, mean of rows."),
-    ("precision_at_1", "The share of rows whose best label is a true one."),
-    ("precision_at_3", "The share of true labels among the 3 best, mean of rows."),
-    ("precision_at_5", "The share of true labels among the 5 best, mean of rows."),
-    ("ndcg_at_5", "Discounted gain of the 5 best labels over the best there can be, mean of rows."),
-];
-
-fn metric_entry(name: &str, summary: &str, parameters: &[(&str, &str)]) -> Documentation {
-    let taken = if name == "label_report" { 2 } else { parameters.len() };
-    let parameters = &parameters[..taken];
-    let optional = if taken > 2 { "[, label_count]" } else { "" };
-    let syntax = format!("{name}({}, {}{optional})", parameters[0].0, parameters[1].0);
-    let mut entry = DocumentationBuilder::new_with_details(SECTION, summary, syntax);
-    for (name, what) in parameters {
-        entry = entry.with_argument(*name, *what);
-    }
-    entry.build()
 }
 
 /// The parts of a function object that say how it is called.
@@ -306,7 +297,9 @@ impl Call {
 
     fn of(definition: &Definition, volatility: Volatility) -> Self {
         // Counts and types are checked by the functions, whose messages say what to write.
-        let signature = with_names(Signature::user_defined(volatility), definition.parameters);
+        let mut signature = Signature::user_defined(volatility);
+        let names = definition.parameters.iter().map(|p| p.0.to_string());
+        signature.parameter_names = Some(names.collect());
         let mut documentation =
             DocumentationBuilder::new_with_details(SECTION, definition.summary, definition.syntax);
         for (name, what) in definition.parameters {
@@ -329,6 +322,15 @@ impl Call {
         Error::usage(format!("{}: {problem}; write {}", self.name, self.syntax))
     }
 
+    /// Refuses `f(DISTINCT ...)`, which would leave out equal rows.
+    pub(super) fn refuse_distinct(&self, is_distinct: bool) -> Result<()> {
+        if is_distinct {
+            let problem = "DISTINCT is not supported: remove duplicates in a subquery";
+            return Err(self.misuse(problem));
+        }
+        Ok(())
+    }
+
     /// Whether it may have `count` arguments.
     ///
     /// # Errors
@@ -336,12 +338,11 @@ impl Call {
     /// What is missing, or that there are too many.
     pub(super) fn check_count(&self, count: usize) -> Result<()> {
         if count < self.required {
-            let missing = match &self.signature.parameter_names {
-                Some(names) => names.get(count).map_or("argument", |n| n.as_str()),
-                None => "argument",
-            };
-            let missing = if missing == "features" { "feature" } else { missing };
-            return Err(self.misuse(format!("there is no {missing}")));
+            let names = self.signature.parameter_names.as_deref().unwrap_or_default();
+            return Err(match names.get(count).map(String::as_str) {
+                Some("features") => self.misuse("there is no feature"),
+                name => self.misuse(format!("`{}` is missing", name.unwrap_or("argument"))),
+            });
         }
         match self.most {
             Some(most) if count > most => {

@@ -1,7 +1,7 @@
 //! Metrics of label sets as aggregates: `hamming_score(truth, predicted[, label_count])` and the like,
 //! and `label_report(truth, predicted)`.
 
-use super::call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
@@ -17,9 +17,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, Signature, TypeSignature, Volatility,
-};
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Volatility};
 use std::sync::Arc;
 
 /// SQL names; where the short name of a metric would be too general, it says what it is of.
@@ -37,26 +35,30 @@ fn sql_name(metric: Metric) -> &'static str {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct MetricFunction {
     metric: Option<Metric>,
-    signature: Signature,
+    call: Call,
 }
 
 /// All metric functions.
 pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
-    let arity = |counts: &[usize]| {
-        let any = counts.iter().map(|&n| TypeSignature::Any(n)).collect();
-        call::with_names(Signature::one_of(any, Volatility::Immutable), call::METRIC_PARAMETERS)
-    };
-    let metrics = Metric::ALL
-        .iter()
-        .filter(|m| !m.of_scores())
-        .map(move |&m| MetricFunction { metric: Some(m), signature: arity(&[2, 3]) });
-    metrics.chain([MetricFunction {
-        metric: None,
-        signature: call::with_names(
-            Signature::any(2, Volatility::Immutable),
-            &call::METRIC_PARAMETERS[..2],
-        ),
-    }])
+    let metrics = Metric::ALL.iter().copied().filter(|m| !m.of_scores()).map(Some);
+    metrics.chain([None]).map(|metric| MetricFunction {
+        metric,
+        call: Call::new(metric.map_or("label_report", sql_name), Volatility::Immutable),
+    })
+}
+
+/// Checks the arguments of a metric: how many, labels first, a whole number third.
+pub(super) fn check_types(call: &Call, types: &[DataType]) -> Result<()> {
+    call.check_count(types.len())?;
+    match types {
+        [truth, ..] if !LabelReader::accepts(truth) => Err(call.misuse(format!(
+            "truth must be a list of labels, or a struct of 0/1 columns, not {truth}"
+        ))),
+        [_, _, count] if !count.is_integer() && count != &DataType::Null => {
+            Err(call.misuse(format!("the third argument is the number of labels, not {count}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn report_item() -> DataType {
@@ -78,36 +80,20 @@ fn state_type() -> Result<DataType> {
 }
 
 impl AggregateUDFImpl for MetricFunction {
-    fn name(&self) -> &str {
-        self.metric.map_or("label_report", sql_name)
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        call::metric_documentation(self.name())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        let name = self.name();
-        for (what, t) in ["truth", "predicted"].iter().zip(types) {
-            if !LabelReader::accepts(t) {
-                return Err(to_datafusion(Error::usage(format!(
-                    "{name}: {what} must be a list of labels, or a struct of 0/1 columns, not {t}; write {name}(truth, predicted)"
-                ))));
-            }
+        check_types(&self.call, types).map_err(to_datafusion)?;
+        if !LabelReader::accepts(&types[1]) {
+            return Err(to_datafusion(self.call.misuse(format!(
+                "predicted must be a list of labels, or a struct of 0/1 columns, not {}",
+                types[1]
+            ))));
         }
-        match types.get(2) {
-            Some(t) if !t.is_integer() && t != &DataType::Null => Err(to_datafusion(Error::usage(
-                format!("{name}: the third argument is the number of labels, not {t}"),
-            ))),
-            _ => Ok(match self.metric {
-                Some(_) => DataType::Float64,
-                None => DataType::List(Arc::new(Field::new_list_field(report_item(), true))),
-            }),
-        }
+        Ok(match self.metric {
+            Some(_) => DataType::Float64,
+            None => DataType::List(Arc::new(Field::new_list_field(report_item(), true))),
+        })
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> DataFusionResult<Vec<FieldRef>> {
@@ -122,19 +108,9 @@ impl AggregateUDFImpl for MetricFunction {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        no_distinct(self.name(), &args)?;
+        self.call.refuse_distinct(args.is_distinct).map_err(to_datafusion)?;
         Ok(Box::new(MetricState { metric: self.metric, ..MetricState::default() }))
     }
-}
-
-/// Refuses `f(DISTINCT ...)`, which would leave out equal rows.
-pub(super) fn no_distinct(name: &str, args: &AccumulatorArgs) -> DataFusionResult<()> {
-    if args.is_distinct {
-        return Err(to_datafusion(Error::usage(format!(
-            "{name}: DISTINCT is not supported: remove duplicates in a subquery"
-        ))));
-    }
-    Ok(())
 }
 
 /// The arguments in the rows where the first two are known: truth, what it is compared with, and the

@@ -1,9 +1,9 @@
 //! Metrics of scores as aggregates: `ranking_loss(truth, scores[, label_count])` and the like, where
 //! `scores` is what `score_labels` gives.
 
-use super::call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
-use super::metrics::{compared, no_distinct, one_row};
+use super::metrics::{check_types, compared, one_row};
 use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, RankMetrics};
@@ -15,25 +15,23 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, Signature, TypeSignature, Volatility,
-};
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Volatility};
 use std::sync::Arc;
 
 /// One metric of scores.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct RankFunction {
     metric: Metric,
-    signature: Signature,
+    call: Call,
 }
 
 /// All metric functions of scores.
 pub(super) fn functions() -> impl Iterator<Item = RankFunction> {
-    let arity = || vec![TypeSignature::Any(2), TypeSignature::Any(3)];
-    let any = move || Signature::one_of(arity(), Volatility::Immutable);
-    let signature = move || call::with_names(any(), call::RANK_PARAMETERS);
-    let metrics = Metric::ALL.iter().filter(|m| m.of_scores());
-    metrics.map(move |&metric| RankFunction { metric, signature: signature() })
+    let metrics = Metric::ALL.iter().copied().filter(|m| m.of_scores());
+    metrics.map(|metric| RankFunction {
+        metric,
+        call: Call::new(metric.name(), Volatility::Immutable),
+    })
 }
 
 /// The fields of an entry of a score list.
@@ -57,33 +55,17 @@ fn holds_scores(data_type: &DataType) -> bool {
 }
 
 impl AggregateUDFImpl for RankFunction {
-    fn name(&self) -> &str {
-        self.metric.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        call::metric_documentation(self.name())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
-        let name = self.name();
-        let refuse = |what: String| Err(to_datafusion(Error::usage(format!("{name}: {what}"))));
-        match types {
-            [truth, ..] if !LabelReader::accepts(truth) => refuse(format!(
-                "truth must be a list of labels, not {truth}; write {name}(truth, scores)"
-            )),
-            [_, scores, ..] if !holds_scores(scores) => refuse(format!(
-                "scores must be a list of labels with scores, as score_labels gives, not {scores}"
-            )),
-            [_, _, count] if !count.is_integer() && count != &DataType::Null => {
-                refuse(format!("the third argument is the number of labels, not {count}"))
-            }
-            _ => Ok(DataType::Float64),
+        check_types(&self.call, types).map_err(to_datafusion)?;
+        if !holds_scores(&types[1]) {
+            return Err(to_datafusion(self.call.misuse(format!(
+                "scores must be a list of labels with scores, as score_labels gives, not {}",
+                types[1]
+            ))));
         }
+        Ok(DataType::Float64)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> DataFusionResult<Vec<FieldRef>> {
@@ -93,7 +75,7 @@ impl AggregateUDFImpl for RankFunction {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        no_distinct(self.name(), &args)?;
+        self.call.refuse_distinct(args.is_distinct).map_err(to_datafusion)?;
         let (labels, ranks) = (Vocabulary::default(), RankMetrics::default());
         Ok(Box::new(RankState { metric: self.metric, labels, ranks }))
     }

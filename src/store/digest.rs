@@ -1,5 +1,6 @@
 //! Bytes that know their own digest.
 
+use super::message::{self, ALIGNMENT, Message};
 use crate::error::{Error, Result};
 use crate::math::content_hash;
 use arrow::buffer::Buffer;
@@ -40,11 +41,10 @@ pub(super) struct Sealer {
 
 /// What files of one schema share.
 struct Template {
-    /// Has written the beginning; batches are appended, taken and cut off again.
-    writer: FileWriter<Vec<u8>>,
-    /// How long the beginning is.
-    start: usize,
-    /// From the end of the batch to the end of the file.
+    schema: SchemaRef,
+    beginning: Vec<u8>,
+    message: Message,
+    /// From the end of the batch to the end of the file, with zeros for the digest.
     end: Vec<u8>,
     /// Where the batch is named, and where the digest stands, in `end`.
     block: usize,
@@ -53,21 +53,37 @@ struct Template {
 
 impl Sealer {
     pub(super) fn seal(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
-        let known = self.template.take().filter(|t| t.writer.schema() == &batch.schema());
-        let mut template = match known {
-            Some(template) => template,
-            None => Template::try_new(batch)?,
-        };
-        let sealed = template.seal(batch);
-        self.template = Some(template);
-        sealed
+        let known = self.template.as_mut().filter(|t| t.schema == batch.schema());
+        if let Some(bytes) = known.and_then(|template| template.seal(batch)) {
+            return Ok(bytes);
+        }
+        let (bytes, template) = write(batch)?;
+        self.template = template;
+        Ok(bytes)
     }
 }
 
-fn writer_of(batch: &RecordBatch) -> Result<FileWriter<Vec<u8>>> {
+/// The file of `batch` as Arrow writes it, and what it shares with others.
+fn write(batch: &RecordBatch) -> Result<(Vec<u8>, Option<Template>)> {
     // Many small buffers: aligned to 8 bytes they take a third of what 64 would.
-    let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5)?;
-    Ok(FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?)
+    let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
+    let start = writer.get_ref().len();
+    writer.write_metadata(KEY, format!("{PREFIX}{}", "0".repeat(DIGITS)));
+    writer.write(batch)?;
+    let written = writer.get_ref().len();
+    let mut bytes = writer.into_inner()?;
+    let place =
+        place(&bytes).ok_or_else(|| Error::internal("an IPC file is not laid out as expected"))?;
+    let template = Template::learn(batch, &bytes, start..written, &place);
+    put_digest(&mut bytes, place);
+    Ok((bytes, template))
+}
+
+/// Puts the digest of `bytes`, where it is zeros, to its place.
+fn put_digest(bytes: &mut [u8], place: Range<usize>) {
+    let digest = format!("{:032x}", content_hash(SEED, bytes));
+    bytes[place].copy_from_slice(digest.as_bytes());
 }
 
 /// The name of the batch that is `message` and stands at `start`, as it is in the footer.
@@ -84,46 +100,42 @@ fn block_of(start: usize, message: &[u8]) -> Option<[u8; BLOCK]> {
 
 impl std::fmt::Debug for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Template").field("schema", self.writer.schema()).finish_non_exhaustive()
+        f.debug_struct("Template").field("schema", &self.schema).finish_non_exhaustive()
     }
 }
 
 impl Template {
-    fn try_new(batch: &RecordBatch) -> Result<Self> {
-        let unlike = || Error::internal("an IPC file is not laid out as expected");
-        let mut whole = writer_of(batch)?;
-        let start = whole.get_ref().len();
-        whole.write_metadata(KEY, format!("{PREFIX}{}", "0".repeat(DIGITS)));
-        whole.write(batch)?;
-        let written = whole.get_ref().len();
-        let block = block_of(start, &whole.get_ref()[start..written]).ok_or_else(unlike)?;
-        let bytes = whole.into_inner()?;
-        let place = place(&bytes).ok_or_else(unlike)?;
-        let end = bytes[written..].to_vec();
-        let found = end[END..].windows(BLOCK).position(|w| w == block).ok_or_else(unlike)?;
-        Ok(Template {
-            writer: writer_of(batch)?,
-            start,
-            end,
+    /// What the file `bytes`, in which `batch` stands at `message`, shares with others.
+    fn learn(
+        batch: &RecordBatch,
+        bytes: &[u8],
+        message: Range<usize>,
+        place: &Range<usize>,
+    ) -> Option<Self> {
+        let block = block_of(message.start, &bytes[message.clone()])?;
+        let end = bytes[message.end..].to_vec();
+        let found = end[END..].windows(BLOCK).position(|w| w == block)?;
+        Some(Template {
+            schema: batch.schema(),
+            beginning: bytes[..message.start].to_vec(),
             block: END + found,
-            place: place.start - written..place.end - written,
+            place: place.start - message.end..place.end - message.end,
+            end,
+            message: Message::learn(batch, &bytes[message])?,
         })
     }
 
-    fn seal(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
-        self.writer.get_mut().truncate(self.start);
-        self.writer.write(batch)?;
-        let written = self.writer.get_ref();
-        let block = block_of(self.start, &written[self.start..])
-            .ok_or_else(|| Error::internal("a batch is not laid out as expected"))?;
-        let mut bytes = Vec::with_capacity(written.len() + self.end.len());
-        bytes.extend_from_slice(written);
+    fn seal(&mut self, batch: &RecordBatch) -> Option<Vec<u8>> {
+        let start = self.beginning.len();
+        let mut bytes = Vec::with_capacity(start + self.message.len_hint() + self.end.len());
+        bytes.extend_from_slice(&self.beginning);
+        self.message.write(batch, &mut bytes)?;
+        let written = bytes.len();
+        let block = block_of(start, &bytes[start..])?;
         bytes.extend_from_slice(&self.end);
-        let end = &mut bytes[written.len()..];
-        end[self.block..self.block + BLOCK].copy_from_slice(&block);
-        let digest = format!("{:032x}", content_hash(SEED, &bytes));
-        bytes[written.len()..][self.place.clone()].copy_from_slice(digest.as_bytes());
-        Ok(bytes)
+        bytes[written + self.block..][..BLOCK].copy_from_slice(&block);
+        put_digest(&mut bytes, written + self.place.start..written + self.place.end);
+        Some(bytes)
     }
 }
 
@@ -224,6 +236,9 @@ fn read_batch(
         return Ok(None);
     }
     let rest = Buffer::from_vec(bytes).slice(start);
+    if let Some(batch) = message::read(&rest, metadata as usize - message::PREFIX, &schema) {
+        return Ok(Some(batch));
+    }
     let block = Block::new(0, metadata, rest.len() as i64 - i64::from(metadata));
     FileDecoder::new(schema, MetadataVersion::V5).read_record_batch(&block, &rest)
 }

@@ -6,6 +6,7 @@
 
 mod atomic;
 mod digest;
+mod message;
 mod row;
 mod schema;
 

@@ -41,11 +41,7 @@ impl TrainLabels {
     }
 
     fn plan(&self, args: &AccumulatorArgs) -> Result<Plan> {
-        if args.is_distinct {
-            return Err(self
-                .call
-                .misuse("DISTINCT is not supported: remove duplicates in a subquery"));
-        }
+        self.call.refuse_distinct(args.is_distinct)?;
         let Some(row) = row_type(args.expr_fields) else {
             return Err(Error::internal(
                 "features were not packed; call labelflow::sql::register_all on the session",
