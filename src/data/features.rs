@@ -208,13 +208,22 @@ impl FeatureSpace {
         all
     }
 
-    /// Everything that decides how features are read, in the order of their numbers.
-    pub(crate) fn families(&self) -> impl fmt::Debug {
-        let names = |v: &Vocabulary| v.names().map(str::to_string).collect::<Vec<_>>();
-        let values: Vec<_> = self.values.iter().map(names).collect();
-        let dense = (names(&self.dense), self.dense_column.clone());
-        let sparse = (names(&self.sparse), self.sparse_kind.clone(), self.sparse_open.clone());
-        (dense, names(&self.open), sparse, names(&self.categories), values, self.value_ids.clone())
+    /// Writes what decides how features are read and numbered: equal bytes, equal reading.
+    pub(crate) fn write_reading(&self, out: &mut Vec<u8>) {
+        let number = |out: &mut Vec<u8>, n: usize| out.extend_from_slice(&(n as u64).to_le_bytes());
+        let families = [&self.dense, &self.open, &self.sparse, &self.categories];
+        for names in families.into_iter().chain(&self.values) {
+            number(out, names.len());
+            for name in names.names() {
+                number(out, name.len());
+                out.extend_from_slice(name.as_bytes());
+            }
+        }
+        out.extend(self.dense_column.iter().map(|&column| u8::from(column)));
+        out.extend(self.sparse_kind.iter().map(|&kind| kind as u8));
+        let open = self.sparse_open.iter().map(|open| open.map_or(0, |o| o as usize + 1));
+        open.for_each(|open| number(out, open));
+        self.value_ids.iter().flatten().for_each(|&id| number(out, id as usize));
     }
 
     /// Whether the columns have the same names in the same families; kinds of flags aside.

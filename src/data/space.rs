@@ -176,16 +176,20 @@ impl Space {
     /// The same space with every family in name order and without what is not used, and the new
     /// numbers.
     pub fn sorted(&self, used: &Used) -> (Space, Remap) {
-        self.kept(used, |names| names.sorted().0)
+        self.kept(used, Vocabulary::sorted)
     }
 
     /// The same space without what is not used, the rest in its order, and the new numbers.
     pub fn compacted(&self, used: &Used) -> (Space, Remap) {
-        self.kept(used, Vocabulary::clone)
+        self.kept(used, |names| (names.clone(), (0..names.len() as u32).collect()))
     }
 
     /// What is used, each family in the order that `order` gives it.
-    fn kept(&self, used: &Used, order: fn(&Vocabulary) -> Vocabulary) -> (Space, Remap) {
+    fn kept(
+        &self,
+        used: &Used,
+        order: fn(&Vocabulary) -> (Vocabulary, Vec<u32>),
+    ) -> (Space, Remap) {
         let (labels, label_map) = kept(&self.labels, &used.labels, order);
         let old = &self.features;
         let is_used = |id: u32| {
@@ -230,17 +234,18 @@ impl Space {
 fn kept(
     names: &Vocabulary,
     keep: &[bool],
-    order: fn(&Vocabulary) -> Vocabulary,
+    order: fn(&Vocabulary) -> (Vocabulary, Vec<u32>),
 ) -> (Vocabulary, Vec<u32>) {
-    let all = order(names);
+    let (all, mut new_ids) = order(names);
+    let is_kept = |old: usize| keep.get(old).copied().unwrap_or(false);
+    if (0..names.len()).all(is_kept) {
+        return (all, new_ids);
+    }
+    let mut places = vec![0; names.len()];
+    new_ids.iter().enumerate().for_each(|(old, &place)| places[place as usize] = old);
     let mut kept = Vocabulary::default();
-    let mut new_ids = vec![DROPPED; names.len()];
-    for name in all.names() {
-        if let Some(old) = names.get(name)
-            && keep.get(old as usize).copied().unwrap_or(false)
-        {
-            new_ids[old as usize] = kept.intern(name);
-        }
+    for (place, old) in places.into_iter().enumerate() {
+        new_ids[old] = if is_kept(old) { kept.intern_of(&all, place as u32) } else { DROPPED };
     }
     (kept, new_ids)
 }

@@ -100,7 +100,7 @@ impl Translator {
         for row in range {
             self.ids.clear();
             for &id in rows.labels.row(row) {
-                let new = || to.labels.intern(from.labels.name(id));
+                let new = || to.labels.intern_of(&from.labels, id);
                 self.ids.push(self.labels.get(id, new));
             }
             out.labels.push(self.ids.iter().copied());

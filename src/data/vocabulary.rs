@@ -23,8 +23,15 @@ use std::sync::Arc;
 /// assert_eq!(sorted.name(0), "jazz");
 /// assert_eq!(new_ids, [1, 0]);
 /// ```
+///
+/// # Cost
+///
+/// A clone shares the names until one of the two gets another name.
 #[derive(Debug, Clone, Default)]
-pub struct Vocabulary {
+pub struct Vocabulary(Arc<Names>);
+
+#[derive(Debug, Clone, Default)]
+struct Names {
     names: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, u32, FixedState>,
 }
@@ -49,74 +56,94 @@ impl Vocabulary {
 
     /// The number of `name`, which is added when new.
     pub fn intern(&mut self, name: &str) -> u32 {
-        if let Some(&id) = self.ids.get(name) {
-            return id;
+        match self.get(name) {
+            Some(id) => id,
+            None => self.add(name.into()),
         }
-        let id = self.names.len() as u32;
-        let name: Arc<str> = name.into();
-        self.names.push(Arc::clone(&name));
-        self.ids.insert(name, id);
+    }
+
+    /// The number here of the name `id` of `other`, which is added when new.
+    pub(crate) fn intern_of(&mut self, other: &Vocabulary, id: u32) -> u32 {
+        let Some(name) = other.0.names.get(id as usize) else { return self.intern("") };
+        match self.get(name) {
+            Some(id) => id,
+            None => self.add(Arc::clone(name)),
+        }
+    }
+
+    fn add(&mut self, name: Arc<str>) -> u32 {
+        let inner = Arc::make_mut(&mut self.0);
+        let id = inner.names.len() as u32;
+        inner.names.push(Arc::clone(&name));
+        inner.ids.insert(name, id);
         id
     }
 
     /// The number of `name`, if it is known.
     pub fn get(&self, name: &str) -> Option<u32> {
-        self.ids.get(name).copied()
+        self.0.ids.get(name).copied()
     }
 
     /// The name numbered `id`; empty when there is none.
     pub fn name(&self, id: u32) -> &str {
-        self.names.get(id as usize).map_or("", |n| n)
+        self.0.names.get(id as usize).map_or("", |n| n)
     }
 
     /// All names by number.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.names.iter().map(|n| &**n)
+        self.0.names.iter().map(|n| &**n)
     }
 
     /// How many names there are.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.0.names.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.0.names.is_empty()
     }
 
     /// The same names in name order, and for each old number the new one.
     pub fn sorted(&self) -> (Vocabulary, Vec<u32>) {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        if self.0.names.is_sorted() {
+            return (self.clone(), order);
+        }
         order.sort_unstable_by(|&a, &b| self.name(a).as_bytes().cmp(self.name(b).as_bytes()));
         let mut new_ids = vec![0; self.len()];
         let mut sorted = Vocabulary::default();
         for old in order {
-            new_ids[old as usize] = sorted.intern(self.name(old));
+            new_ids[old as usize] = sorted.intern_of(self, old);
         }
         (sorted, new_ids)
     }
 
     /// Adds the names of `other`; returns the number here of each name there.
     pub fn absorb(&mut self, other: &Vocabulary) -> Vec<u32> {
-        other.names().map(|name| self.intern(name)).collect()
+        (0..other.len() as u32).map(|id| self.intern_of(other, id)).collect()
     }
 
     /// Forgets all names but the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
-        for name in self.names.drain(len.min(self.names.len())..) {
-            self.ids.remove(&name);
+        if len >= self.len() {
+            return;
+        }
+        let inner = Arc::make_mut(&mut self.0);
+        for name in inner.names.drain(len..) {
+            inner.ids.remove(&name);
         }
     }
 
     /// Bytes on the heap.
     pub fn heap_size(&self) -> usize {
-        let text: usize = self.names.iter().map(|n| n.len() + 16).sum();
-        text + self.names.capacity() * 16 + self.ids.capacity() * 25
+        let text: usize = self.0.names.iter().map(|n| n.len() + 16).sum();
+        text + self.0.names.capacity() * 16 + self.0.ids.capacity() * 25
     }
 }
 
 impl PartialEq for Vocabulary {
     fn eq(&self, other: &Self) -> bool {
-        self.names == other.names
+        Arc::ptr_eq(&self.0, &other.0) || self.0.names == other.0.names
     }
 }

@@ -26,6 +26,7 @@ mod grouped;
 mod keep;
 mod lazy;
 mod likelihood;
+mod lists;
 mod model;
 mod naive_bayes;
 mod params;
@@ -38,8 +39,8 @@ pub use algorithm::{
     Algorithm, Capabilities, Follower, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
 pub use grouped::GroupedTrainer;
+pub use lists::LabelLists;
 pub use model::Model;
-pub(crate) use model::{name_lists, scored_label_type};
 pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};

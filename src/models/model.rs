@@ -1,13 +1,13 @@
 //! Trained models.
 
-use super::{Algorithm, CheckedSpec, Insight, Learner, Peer, RankedSet, Scorer, Trainer};
-use crate::data::{Binding, LabelSets, Rows, Space, Used, Vocabulary};
+use super::{
+    Algorithm, CheckedSpec, Insight, LabelLists, Learner, Peer, RankedSet, Scorer, Trainer,
+};
+use crate::data::{Binding, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::{content_hash, sigmoid, top_k};
-use arrow::array::Array;
-use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::array::{Array, ArrayRef, ListArray};
+use arrow::datatypes::DataType;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How many row buffers a model keeps: as many as threads are likely to score with it.
@@ -194,24 +194,33 @@ impl Model {
 
     fn reading(&self) -> u128 {
         *self.reading.get_or_init(|| {
-            let content = format!("{} {:?}", self.spec, self.space.features.families());
-            content_hash(0, content.as_bytes())
+            let mut content = self.spec.to_string().into_bytes();
+            self.space.features.write_reading(&mut content);
+            content_hash(0, &content)
         })
     }
 
     /// The label set of every row: a list of label names in name order.
     pub fn predict(&self, features: &ArrayRef) -> Result<ListArray> {
-        self.with_rows(features, |rows| self.predict_rows(rows))
+        let mut lists = LabelLists::default();
+        self.with_rows(features, |rows| self.predict_rows(rows, &mut lists))?;
+        lists.names()
     }
 
-    /// As [`Model::predict`], of rows that were read for this model.
-    pub fn predict_rows(&self, rows: &Rows) -> Result<ListArray> {
+    /// Adds what [`Model::predict`] gives for rows that were read for this model.
+    pub fn predict_rows(&self, rows: &Rows, out: &mut LabelLists) -> Result<()> {
         let mut sets = LabelSets::default();
         self.scorer()?.predict(rows, &mut sets)?;
-        Ok(self.name_lists(sets.iter()))
+        sets.iter().for_each(|set| out.push(&self.space.labels, set));
+        Ok(())
     }
 
-    fn with_rows<T>(&self, features: &ArrayRef, f: impl FnOnce(&Rows) -> Result<T>) -> Result<T> {
+    /// Reads features, and takes the buffer of the rows back.
+    pub(crate) fn with_rows<T>(
+        &self,
+        features: &ArrayRef,
+        f: impl FnOnce(&Rows) -> Result<T>,
+    ) -> Result<T> {
         let rows = self.read(features)?;
         let result = f(&rows);
         self.recycle(rows);
@@ -220,65 +229,59 @@ impl Model {
 
     /// The `k` most probable labels of every row, best first.
     pub fn top(&self, features: &ArrayRef, k: usize) -> Result<ListArray> {
-        self.with_rows(features, |rows| self.top_rows(rows, k))
+        let mut lists = LabelLists::default();
+        self.with_rows(features, |rows| self.top_rows(rows, k, &mut lists))?;
+        lists.names()
     }
 
-    /// As [`Model::top`], of rows that were read for this model.
-    pub fn top_rows(&self, rows: &Rows, k: usize) -> Result<ListArray> {
-        let ranked = self.ranked(rows, k)?;
-        Ok(self.name_lists(ranked.iter().map(|row| row.iter().map(|r| r.0).collect::<Vec<_>>())))
+    /// Adds what [`Model::top`] gives for rows that were read for this model.
+    pub fn top_rows(&self, rows: &Rows, k: usize, out: &mut LabelLists) -> Result<()> {
+        self.ranked(rows, k, |_, best| out.push(&self.space.labels, best))
     }
 
     /// The probability of every label in every row, best first: a list of (label, score).
     pub fn score(&self, features: &ArrayRef) -> Result<ListArray> {
-        self.with_rows(features, |rows| self.score_rows(rows))
+        let mut lists = LabelLists::default();
+        self.with_rows(features, |rows| self.score_rows(rows, &mut lists))?;
+        lists.scored()
     }
 
-    /// As [`Model::score`], of rows that were read for this model.
-    pub fn score_rows(&self, rows: &Rows) -> Result<ListArray> {
-        let ranked = self.ranked(rows, self.space.labels.len())?;
-        let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
-        let labels = ranked.iter().flatten().map(|r| Some(self.space.labels.name(r.0)));
-        let labels: ArrayRef = Arc::new(StringArray::from_iter(labels));
-        let scores = Float64Array::from_iter_values(ranked.iter().flatten().map(|r| r.1));
-        let DataType::Struct(fields) = scored_label_type() else {
-            return Err(Error::internal("scores are structs"));
-        };
-        let values = StructArray::try_new(fields, vec![labels, Arc::new(scores)], None)?;
-        let item = Arc::new(Field::new_list_field(scored_label_type(), true));
-        Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
+    /// Adds what [`Model::score`] gives for rows that were read for this model.
+    pub fn score_rows(&self, rows: &Rows, out: &mut LabelLists) -> Result<()> {
+        let labels = &self.space.labels;
+        self.ranked(rows, labels.len(), |scores, best| {
+            let scored = best.iter().map(|&id| (id, sigmoid(scores[id as usize])));
+            out.push_scored(labels, scored);
+        })
     }
 
-    fn ranked(&self, rows: &Rows, k: usize) -> Result<Vec<Vec<(u32, f64)>>> {
+    /// Hands the scores of every row and its `k` best labels to `each`.
+    fn ranked(&self, rows: &Rows, k: usize, mut each: impl FnMut(&[f64], &[u32])) -> Result<()> {
         let mut scores = Vec::new();
         self.scorer()?.score(rows, &mut scores)?;
         let mut best = Vec::new();
         let labels = self.space.labels.len();
         if labels == 0 {
-            return Ok(vec![Vec::new(); rows.len]);
+            (0..rows.len).for_each(|_| each(&[], &[]));
+            return Ok(());
         }
-        Ok(scores
-            .chunks_exact(labels)
-            .map(|row| {
-                top_k(row, k, &mut best);
-                best.iter().map(|&id| (id, sigmoid(row[id as usize]))).collect()
-            })
-            .collect())
+        for row in scores.chunks_exact(labels) {
+            top_k(row, k, &mut best);
+            each(row, &best);
+        }
+        Ok(())
     }
 
     /// The most probable label sets of every row with their probabilities.
     pub fn rank_sets(&self, features: &ArrayRef, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        self.with_rows(features, |rows| self.rank_sets_rows(rows, most))
+        self.with_rows(features, |rows| self.scorer()?.rank_sets(rows, most))
     }
 
-    /// As [`Model::rank_sets`], of rows that were read for this model.
-    pub fn rank_sets_rows(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        self.scorer()?.rank_sets(rows, most)
-    }
-
-    /// A list array of the names of label ids.
-    pub fn name_lists<R: AsRef<[u32]>>(&self, rows: impl Iterator<Item = R>) -> ListArray {
-        name_lists(&self.space.labels, rows)
+    /// Adds what [`Model::rank_sets`] gives for rows that were read for this model.
+    pub fn rank_sets_rows(&self, rows: &Rows, most: usize, out: &mut LabelLists) -> Result<()> {
+        let ranked = self.scorer()?.rank_sets(rows, most)?;
+        ranked.iter().for_each(|sets| out.push_sets(&self.space.labels, sets));
+        Ok(())
     }
 
     /// Bytes on the heap.
@@ -286,32 +289,4 @@ impl Model {
         // Fitted parameters take about as much as the statistics they come from.
         self.space.heap_size() + 2 * self.learner.heap_size()
     }
-}
-
-/// A list array of the names that `labels` has for the ids of each row.
-pub(crate) fn name_lists<R: AsRef<[u32]>>(
-    labels: &Vocabulary,
-    rows: impl Iterator<Item = R>,
-) -> ListArray {
-    let mut offsets = vec![0i32];
-    let mut bytes = Vec::new();
-    let mut ends = vec![0i32];
-    for row in rows {
-        for &id in row.as_ref() {
-            bytes.extend_from_slice(labels.name(id).as_bytes());
-            ends.push(bytes.len() as i32);
-        }
-        offsets.push((ends.len() - 1) as i32);
-    }
-    let values = StringArray::new(OffsetBuffer::new(ends.into()), bytes.into(), None);
-    let item = Arc::new(Field::new_list_field(DataType::Utf8, true));
-    ListArray::new(item, OffsetBuffer::new(offsets.into()), Arc::new(values), None)
-}
-
-/// The type of one entry of a score list.
-pub(crate) fn scored_label_type() -> DataType {
-    DataType::Struct(Fields::from(vec![
-        Field::new("label", DataType::Utf8, false),
-        Field::new("score", DataType::Float64, false),
-    ]))
 }

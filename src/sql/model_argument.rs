@@ -12,7 +12,6 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// The models of a batch.
@@ -20,7 +19,54 @@ pub(super) enum Models {
     /// The same for every row; `None` is NULL.
     One(Option<Arc<Model>>),
     /// One for each row.
-    Rows(Vec<Option<Arc<Model>>>),
+    Rows(ModelColumn),
+}
+
+/// A column of models, of which many are the same.
+#[derive(Default)]
+pub(super) struct ModelColumn {
+    distinct: Vec<Arc<Model>>,
+    /// Which of them each row has; `None` is NULL.
+    of_row: Vec<Option<u32>>,
+}
+
+impl ModelColumn {
+    pub(super) fn distinct(&self) -> &[Arc<Model>] {
+        &self.distinct
+    }
+
+    /// The rows that have a model, those of the first model first, and where those of each end.
+    pub(super) fn rows_by_model(&self) -> (Vec<u32>, Vec<usize>) {
+        let mut ends = vec![0; self.distinct.len()];
+        self.of_row.iter().flatten().for_each(|&m| ends[m as usize] += 1);
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut order = vec![0; start];
+        for (row, model) in self.of_row.iter().enumerate() {
+            if let Some(model) = model {
+                let next = &mut ends[*model as usize];
+                order[*next] = row as u32;
+                *next += 1;
+            }
+        }
+        (order, ends)
+    }
+
+    /// Adds a row that has the model numbered `model`, which is `new` if it has that number not yet.
+    fn push(&mut self, model: u32, new: impl FnOnce() -> Result<Arc<Model>>) -> Result<()> {
+        if model as usize == self.distinct.len() {
+            self.distinct.push(new()?);
+        }
+        self.of_row.push(Some(model));
+        Ok(())
+    }
+
+    fn into_rows(self) -> Vec<Option<Arc<Model>>> {
+        let model = |m: Option<u32>| m.map(|m| Arc::clone(&self.distinct[m as usize]));
+        self.of_row.into_iter().map(model).collect()
+    }
 }
 
 /// Whether a model can come as this type.
@@ -63,23 +109,8 @@ impl Models {
     ) -> Result<Vec<Option<Arc<Model>>>> {
         Ok(match value {
             ColumnarValue::Scalar(scalar) => vec![check(scalar, cache)?; rows],
-            ColumnarValue::Array(array) => many(array, cache)?,
+            ColumnarValue::Array(array) => many(array, cache)?.into_rows(),
         })
-    }
-
-    /// The distinct models, each with its rows; rows without a model are left out.
-    pub(super) fn by_model(models: &[Option<Arc<Model>>]) -> Vec<(&Arc<Model>, Vec<u32>)> {
-        let mut groups: Vec<(&Arc<Model>, Vec<u32>)> = Vec::new();
-        let mut index: HashMap<*const Model, usize, FixedState> = HashMap::default();
-        for (row, model) in models.iter().enumerate() {
-            let Some(model) = model else { continue };
-            let at = *index.entry(Arc::as_ptr(model)).or_insert_with(|| {
-                groups.push((model, Vec::new()));
-                groups.len() - 1
-            });
-            groups[at].1.push(row as u32);
-        }
-        groups
     }
 }
 
@@ -97,40 +128,43 @@ fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
     }
 }
 
-fn many(array: &ArrayRef, cache: &ModelCache) -> Result<Vec<Option<Arc<Model>>>> {
+fn many(array: &ArrayRef, cache: &ModelCache) -> Result<ModelColumn> {
+    let mut column = ModelColumn::default();
     match array.data_type() {
-        DataType::Null => Ok(vec![None; array.len()]),
+        DataType::Null => column.of_row.resize(array.len(), None),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let names = cast(array, &DataType::Utf8View)?;
-            let names = names.as_string_view();
-            (0..names.len())
-                .map(|i| names.is_valid(i).then(|| cache.open(names.value(i))).transpose())
-                .collect()
+            let mut seen: HashMap<&str, u32, FixedState> = HashMap::default();
+            for name in names.as_string_view() {
+                let Some(name) = name else {
+                    column.of_row.push(None);
+                    continue;
+                };
+                let next = column.distinct.len() as u32;
+                column.push(*seen.entry(name).or_insert(next), || cache.open(name))?;
+            }
         }
         _ => {
             let models = cast(array, &DataType::BinaryView)?;
             let models = models.as_binary_view();
             // A join repeats the views of a model: each is looked up once in a batch.
-            let mut seen: HashMap<u128, Arc<Model>, FixedState> = HashMap::default();
-            let mut out = Vec::with_capacity(models.len());
-            for i in 0..models.len() {
+            let mut seen: HashMap<u128, u32, FixedState> = HashMap::default();
+            let mut digest_at = 0;
+            for (i, &view) in models.views().iter().enumerate() {
                 if models.is_null(i) {
-                    out.push(None);
+                    column.of_row.push(None);
                     continue;
                 }
-                let model = match seen.entry(models.views()[i]) {
-                    Entry::Occupied(known) => Arc::clone(known.get()),
-                    Entry::Vacant(new) => {
-                        let bytes = models.value(i);
-                        let model = cache.decode(bytes).map_err(|e| e.context(which(i, bytes)))?;
-                        Arc::clone(new.insert(model))
-                    }
-                };
-                out.push(Some(model));
+                let next = column.distinct.len() as u32;
+                column.push(*seen.entry(view).or_insert(next), || {
+                    let bytes = models.value(i);
+                    let model = cache.decode_near(bytes, &mut digest_at);
+                    model.map_err(|e| e.context(which(i, bytes)))
+                })?;
             }
-            Ok(out)
         }
     }
+    Ok(column)
 }
 
 /// How a model of a column is named in an error: by its digest where it can be read.

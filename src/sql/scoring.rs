@@ -4,16 +4,13 @@
 use super::cache::{ModelCache, SharedCache};
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
-use super::model_argument::{self, Models};
+use super::model_argument::{self, ModelColumn, Models};
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::models::{Model, scored_label_type};
-use datafusion::arrow::array::{
-    Array, ArrayRef, Float64Array, ListArray, StructArray, UInt32Array, new_null_array,
-};
-use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::compute::{concat, take};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use crate::models::{LabelLists, Model};
+use datafusion::arrow::array::{Array, ArrayRef, ListArray, UInt32Array, new_null_array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
@@ -46,58 +43,32 @@ impl Task {
         if matches!(self, Task::Top | Task::Sets) { 2 } else { 1 }
     }
 
-    fn item(self) -> DataType {
-        match self {
-            Task::Predict | Task::Top => DataType::Utf8,
-            Task::Score => scored_label_type(),
-            Task::Sets => ranked_set_type(),
-        }
-    }
-
     fn return_type(self) -> DataType {
-        DataType::List(Arc::new(Field::new_list_field(self.item(), true)))
+        let item = match self {
+            Task::Predict | Task::Top => LabelLists::name_type(),
+            Task::Score => LabelLists::scored_type(),
+            Task::Sets => LabelLists::set_type(),
+        };
+        DataType::List(Arc::new(Field::new_list_field(item, true)))
     }
 
-    fn run(self, model: &Model, features: &ArrayRef, k: usize) -> Result<ListArray> {
+    /// Adds the answers of `model` for rows that were read for it.
+    fn answer(self, model: &Model, rows: &Rows, k: usize, out: &mut LabelLists) -> Result<()> {
         match self {
-            Task::Predict => model.predict(features),
-            Task::Score => model.score(features),
-            Task::Top => model.top(features, k),
-            Task::Sets => ranked_sets(model, &model.read(features)?, k),
+            Task::Predict => model.predict_rows(rows, out),
+            Task::Score => model.score_rows(rows, out),
+            Task::Top => model.top_rows(rows, k, out),
+            Task::Sets => model.rank_sets_rows(rows, k, out),
         }
     }
 
-    fn run_rows(self, model: &Model, rows: &Rows, k: usize) -> Result<ListArray> {
+    fn finish(self, lists: LabelLists) -> Result<ListArray> {
         match self {
-            Task::Predict => model.predict_rows(rows),
-            Task::Score => model.score_rows(rows),
-            Task::Top => model.top_rows(rows, k),
-            Task::Sets => ranked_sets(model, rows, k),
+            Task::Predict | Task::Top => lists.names(),
+            Task::Score => lists.scored(),
+            Task::Sets => lists.ranked_sets(),
         }
     }
-}
-
-fn ranked_set_type() -> DataType {
-    let labels = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
-    DataType::Struct(Fields::from(vec![
-        Field::new("labels", labels, false),
-        Field::new("probability", DataType::Float64, false),
-    ]))
-}
-
-fn ranked_sets(model: &Model, rows: &Rows, k: usize) -> Result<ListArray> {
-    let ranked = model.rank_sets_rows(rows, k)?;
-    let offsets = OffsetBuffer::from_lengths(ranked.iter().map(Vec::len));
-    let labels = model.name_lists(ranked.iter().flatten().map(|set| &set.labels));
-    let probabilities =
-        Float64Array::from_iter_values(ranked.iter().flatten().map(|set| set.probability));
-    let DataType::Struct(fields) = ranked_set_type() else {
-        return Err(Error::internal("ranked sets are structs"));
-    };
-    let values =
-        StructArray::try_new(fields, vec![Arc::new(labels), Arc::new(probabilities)], None)?;
-    let item = Arc::new(Field::new_list_field(ranked_set_type(), true));
-    Ok(ListArray::try_new(item, offsets, Arc::new(values), None)?)
 }
 
 /// One of the scoring functions.
@@ -166,50 +137,43 @@ impl Scoring {
         let features = args.args[first].to_array(rows).map_err(super::from_datafusion)?;
         match models {
             Models::Rows(models) => self.run_many(&models, &features, k),
-            Models::One(Some(model)) => Ok(Arc::new(self.task.run(&model, &features, k)?)),
+            Models::One(Some(model)) => {
+                let mut lists = LabelLists::default();
+                model.with_rows(&features, |r| self.task.answer(&model, r, k, &mut lists))?;
+                Ok(Arc::new(self.task.finish(lists)?))
+            }
             Models::One(None) => Err(Error::internal("a model that is NULL scores nothing")),
         }
     }
 
-    /// Scores each row with its own model. Models that read features alike share one reading of the
-    /// batch.
-    fn run_many(
-        &self,
-        models: &[Option<Arc<Model>>],
-        features: &ArrayRef,
-        k: usize,
-    ) -> Result<ArrayRef> {
-        let mut parts: Vec<ArrayRef> = vec![new_null_array(&self.task.return_type(), 1)];
-        let mut place = vec![0u32; models.len()];
-        let mut next = 1;
-        let mut read: Option<(&Arc<Model>, Rows)> = None;
+    /// Scores each row with its own model: the rows of a model together, then all in their order.
+    /// Models that read features alike share one reading of the batch.
+    fn run_many(&self, models: &ModelColumn, features: &ArrayRef, k: usize) -> Result<ArrayRef> {
+        let (order, ends) = models.rows_by_model();
+        let mut lists = LabelLists::default();
+        let mut read: Option<(&Model, Rows)> = None;
         let mut selected = Rows::default();
-        for (model, wanted) in Models::by_model(models) {
-            for &row in &wanted {
-                place[row as usize] = next;
-                next += 1;
+        let mut start = 0;
+        for (model, end) in models.distinct().iter().zip(ends) {
+            let wanted = &order[start..end];
+            start = end;
+            let (first, rows) = match &mut read {
+                Some(read) => read,
+                None => read.insert((model, model.read(features)?)),
+            };
+            if model.reads_like(first) {
+                rows.select_features(wanted, &mut selected);
+                self.task.answer(model, &selected, k, &mut lists)?;
+            } else {
+                let own = take(features, &UInt32Array::from(wanted.to_vec()), None)?;
+                model.with_rows(&own, |rows| self.task.answer(model, rows, k, &mut lists))?;
             }
-            let shared = match &read {
-                Some((first, _)) => model.reads_like(first),
-                None => {
-                    read = Some((model, model.read(features)?));
-                    true
-                }
-            };
-            let part = match &read {
-                Some((_, rows)) if shared => {
-                    rows.select_features(&wanted, &mut selected);
-                    self.task.run_rows(model, &selected, k)?
-                }
-                _ => {
-                    let own = take(features, &UInt32Array::from(wanted), None)?;
-                    self.task.run(model, &own, k)?
-                }
-            };
-            parts.push(Arc::new(part));
         }
-        let parts: Vec<&dyn Array> = parts.iter().map(|p| p.as_ref()).collect();
-        Ok(take(&concat(&parts)?, &UInt32Array::from(place), None)?)
+        let mut place = vec![None; features.len()];
+        for (at, &row) in order.iter().enumerate() {
+            place[row as usize] = Some(at as u32);
+        }
+        Ok(take(&self.task.finish(lists)?, &UInt32Array::from(place), None)?)
     }
 }
 

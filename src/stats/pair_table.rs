@@ -145,6 +145,16 @@ impl<C: Cell> PairTable<C> {
         }
     }
 
+    /// Makes the window as large as adding cells at these places would in the end.
+    fn expect(&mut self, places: impl Iterator<Item = (u32, u32)>) {
+        let (rows, columns) = places.fold((0, 0), |(r, c), at| (r.max(at.0), c.max(at.1)));
+        let rows = (rows as usize + 1).next_power_of_two();
+        let columns = (columns as usize + 1).next_power_of_two();
+        if rows.saturating_mul(columns) <= WINDOW {
+            self.grow(rows, columns);
+        }
+    }
+
     fn grow(&mut self, rows: usize, columns: usize) {
         let mut window = vec![C::default(); rows * columns];
         for row in 0..self.rows {
@@ -262,13 +272,14 @@ impl<C: Cell> PairTable<C> {
     #[must_use]
     pub fn remap(&self, rows: Option<&[u32]>, columns: Option<&[u32]>) -> Self {
         let to = |map: Option<&[u32]>, id: u32| map.map_or(id, |m| m[id as usize]);
+        let mut entries = self.entries();
+        entries.iter_mut().for_each(|e| (e.0, e.1) = (to(rows, e.0), to(columns, e.1)));
+        entries.retain(|e| e.0 != DROPPED && e.1 != DROPPED);
         let mut out = PairTable::default();
-        for (row, column, cell) in self.entries() {
-            let (row, column) = (to(rows, row), to(columns, column));
-            if row != DROPPED && column != DROPPED {
-                out.add(row, column, cell);
-            }
+        if !entries.is_empty() {
+            out.expect(entries.iter().map(|e| (e.0, e.1)));
         }
+        entries.into_iter().for_each(|(row, column, cell)| out.add(row, column, cell));
         out
     }
 
@@ -294,6 +305,9 @@ impl<C: Cell> PairTable<C> {
             return Err(Error::corrupt("the columns of a sparse table have different lengths"));
         }
         let mut table = PairTable::default();
+        if !rows.is_empty() {
+            table.expect(rows.iter().copied().zip(columns.iter().copied()));
+        }
         for i in 0..rows.len() {
             table.add(rows[i], columns[i], C::from_columns(|c| numbers[c][i]));
         }

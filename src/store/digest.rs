@@ -253,6 +253,26 @@ pub fn digest_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())
 }
 
+/// As [`digest_of`]; looks first where it stood last, `from_end` bytes before the end, since models
+/// of one schema end alike.
+///
+/// # Errors
+///
+/// As [`digest_of`].
+pub fn digest_near<'a>(bytes: &'a [u8], from_end: &mut usize) -> Result<&'a str> {
+    let found = bytes.len().checked_sub(*from_end).and_then(|at| {
+        let (before, digits) = (bytes.get(..at)?, bytes.get(at..at + DIGITS)?);
+        std::str::from_utf8(digits).ok().filter(|_| before.ends_with(PREFIX.as_bytes()))
+    });
+    match found {
+        Some(digits) => Ok(digits),
+        None => {
+            *from_end = bytes.len() - place(bytes).ok_or_else(not_a_model)?.start;
+            digest_of(bytes)
+        }
+    }
+}
+
 fn not_a_model() -> Error {
     Error::corrupt("this is no labelflow model, or it is cut short: use a whole model file")
 }

@@ -11,9 +11,11 @@ mod row;
 mod schema;
 
 pub use atomic::{AtomicFile, write_atomically};
+pub(crate) use digest::digest_near;
 pub use digest::digest_of;
 pub use schema::schema_json;
 
+use crate::data::Space;
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
 use arrow::record_batch::RecordBatch;
@@ -76,6 +78,8 @@ pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
 #[derive(Debug, Clone, Default)]
 pub struct ModelReader {
     opener: digest::Opener,
+    /// Of the last model: the next is likely to have the same names.
+    space: Space,
 }
 
 impl ModelReader {
@@ -85,14 +89,15 @@ impl ModelReader {
     ///
     /// As [`from_bytes`].
     pub fn read(&mut self, bytes: &[u8], registry: &Registry) -> Result<Model> {
-        let model = row::decode(&self.opener.open(bytes)?, registry, true)?;
+        let model = row::decode(&self.opener.open(bytes)?, registry, true, &self.space)?;
+        self.space = model.space().clone();
         Ok(model.with_digest(digest_of(bytes)?))
     }
 }
 
 /// The model in `bytes`, whose labels may be in any order: a learner on its way.
 pub(crate) fn snapshot_from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
-    row::decode(&digest::open(bytes)?, registry, false)
+    row::decode(&digest::open(bytes)?, registry, false, &Space::default())
 }
 
 /// `batch` as bytes that carry their own digest.

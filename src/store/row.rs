@@ -32,8 +32,14 @@ pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
 }
 
-/// The model in `batch`; labels of a model are in name order, those of a snapshot in any.
-pub(super) fn decode(batch: &RecordBatch, registry: &Registry, in_order: bool) -> Result<Model> {
+/// The model in `batch`; labels of a model are in name order, those of a snapshot in any. Names that
+/// are those of `known`, the space of another model, are shared with it.
+pub(super) fn decode(
+    batch: &RecordBatch,
+    registry: &Registry,
+    in_order: bool,
+    known: &Space,
+) -> Result<Model> {
     if batch.num_rows() != 1 {
         return Err(Error::corrupt(format!("a model is one row, not {}", batch.num_rows())));
     }
@@ -52,8 +58,12 @@ pub(super) fn decode(batch: &RecordBatch, registry: &Registry, in_order: bool) -
     }
     let labels = list(&row, "labels")?;
     let space = Space {
-        labels: vocabulary(labels.as_string_opt().ok_or_else(|| unfit("labels"))?, in_order)?,
-        features: decode_features(structure(&row, "features")?)?,
+        labels: vocabulary(
+            labels.as_string_opt().ok_or_else(|| unfit("labels"))?,
+            in_order,
+            &known.labels,
+        )?,
+        features: decode_features(structure(&row, "features")?, &known.features)?,
     };
     let rows = column(&row, "rows")?.as_primitive_opt::<UInt64Type>();
     let rows = rows.ok_or_else(|| unfit("rows"))?.value(0);
@@ -87,7 +97,7 @@ fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
     ])
 }
 
-fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
+fn decode_features(row: &StructArray, known: &FeatureSpace) -> Result<FeatureSpace> {
     let family = |name: &str| -> Result<StructArray> {
         list(row, name)?.as_struct_opt().cloned().ok_or_else(|| unfit(name))
     };
@@ -100,14 +110,15 @@ fn decode_features(row: &StructArray) -> Result<FeatureSpace> {
     };
     let mut space = FeatureSpace { declared: true, ..FeatureSpace::default() };
     let dense = family("dense")?;
-    space.dense = vocabulary(&names(&dense)?, true)?;
+    space.dense = vocabulary(&names(&dense)?, true, &known.dense)?;
     space.dense_column = columns(&dense)?;
     let sparse = family("sparse")?;
     let kinds = column(&sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
     let open = sparse.column_by_name("open").and_then(|c| c.as_primitive_opt::<UInt32Type>());
     let open = open.ok_or_else(|| unfit("open"))?;
     let columns = list(row, "open")?;
-    space.open = vocabulary(columns.as_string_opt().ok_or_else(|| unfit("open"))?, true)?;
+    let columns = columns.as_string_opt().ok_or_else(|| unfit("open"))?;
+    space.open = vocabulary(columns, true, &known.open)?;
     for (i, name) in names(&sparse)?.iter().enumerate() {
         let kind: FeatureKind = kinds.value(i).parse()?;
         let open = open.is_valid(i).then(|| open.value(i));
@@ -153,10 +164,13 @@ fn one_list(values: ArrayRef) -> ListArray {
     ListArray::new(item, offsets, values, None)
 }
 
-fn vocabulary(names: &StringArray, in_order: bool) -> Result<Vocabulary> {
+fn vocabulary(names: &StringArray, in_order: bool, known: &Vocabulary) -> Result<Vocabulary> {
     let names: Vec<&str> = names.iter().flatten().collect();
     if in_order && !names.is_sorted() {
         return Err(Error::corrupt("the names of a model are not in order"));
+    }
+    if names.len() == known.len() && known.names().eq(names.iter().copied()) {
+        return Ok(known.clone());
     }
     Vocabulary::try_from_names(names).map_err(|e| Error::corrupt(e.to_string()))
 }

@@ -4,13 +4,10 @@ use super::Forgetting;
 use super::memory::{Arrival, Memory};
 use crate::data::{DROPPED, LabelSets, Remap, Rows, Vocabulary};
 use crate::error::{Error, Result};
-use crate::models::{Follower, Model, Registry, Trainer, name_lists, scored_label_type};
-use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, ListArray, UInt32Array, new_empty_array, new_null_array,
-};
-use arrow::buffer::OffsetBuffer;
+use crate::models::{Follower, LabelLists, Model, Registry, Trainer};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, UInt32Array, new_null_array};
 use arrow::compute::{concat, take};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::DataType;
 use std::sync::Arc;
 
 /// How often parameters are derived anew when they cannot follow row by row and nothing was said.
@@ -202,13 +199,13 @@ impl OnlineLearner {
             }
         }
         let place = |y: &u32| self.order[*y as usize];
-        let named = sets.iter().map(|set| {
+        let mut lists = LabelLists::default();
+        for set in sets.iter() {
             let mut set = set.to_vec();
             set.sort_unstable_by_key(place);
-            set
-        });
-        let predicted = name_lists(&self.trainer.space().labels, named);
-        Ok(Answers { predicted, scores: None, versions })
+            lists.push(&self.trainer.space().labels, &set);
+        }
+        Ok(Answers { predicted: lists.names()?, scores: None, versions })
     }
 
     /// Answers with the model at hand, learns row by row, and takes a new model when it is time.
@@ -243,12 +240,12 @@ impl OnlineLearner {
         found.versions.resize(found.versions.len() + features.len(), version);
         found.lists.push(match model {
             Some(model) => Arc::new(model.predict(features)?),
-            None => Arc::new(name_lists(&Vocabulary::default(), vec![[]; features.len()].iter())),
+            None => Arc::new(no_labels(features.len()).names()?),
         });
         if self.options.scores {
             found.scores.push(match model {
                 Some(model) => Arc::new(model.score(features)?),
-                None => Arc::new(no_scores(features.len())?),
+                None => Arc::new(no_labels(features.len()).scored()?),
             });
         }
         Ok(())
@@ -549,9 +546,9 @@ impl Found {
     }
 }
 
-/// Lists of scores of a model without labels.
-fn no_scores(rows: usize) -> Result<ListArray> {
-    let item = Arc::new(Field::new_list_field(scored_label_type(), true));
-    let values = new_empty_array(item.data_type());
-    Ok(ListArray::try_new(item, OffsetBuffer::from_lengths(vec![0; rows]), values, None)?)
+/// The answers of a model without labels.
+fn no_labels(rows: usize) -> LabelLists {
+    let mut lists = LabelLists::default();
+    (0..rows).for_each(|_| lists.push(&Vocabulary::default(), &[]));
+    lists
 }

@@ -71,7 +71,12 @@ impl ModelCache {
 
     /// The model in `bytes`; known by its digest, so that equal bytes are decoded once.
     pub(super) fn decode(&self, bytes: &[u8]) -> Result<Arc<Model>> {
-        let digest = store::digest_of(bytes)?;
+        self.decode_near(bytes, &mut 0)
+    }
+
+    /// As [`ModelCache::decode`]; `digest_at` is where the digest of the last model stood.
+    pub(super) fn decode_near(&self, bytes: &[u8], digest_at: &mut usize) -> Result<Arc<Model>> {
+        let digest = store::digest_near(bytes, digest_at)?;
         if let Some(model) = self.lock().get(digest) {
             return Ok(model);
         }
