@@ -114,7 +114,11 @@ impl LabelLists {
     /// As [`LabelLists::names`].
     pub fn scored(self) -> Result<ListArray> {
         let names = texts(self.names, self.text);
-        list(self.rows, pairs(scored_label_type(), names, self.numbers)?, LabelLists::scored_type())
+        list(
+            self.rows,
+            pairs(LabelLists::scored_type(), names, self.numbers)?,
+            LabelLists::scored_type(),
+        )
     }
 
     /// Lists of sets with probabilities.

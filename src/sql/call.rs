@@ -235,7 +235,7 @@ const DEFINITIONS: &[Definition] = &[
         "label_report",
         "label_report(truth, predicted)",
         "Counts of each label: true and predicted, only predicted, only true.",
-        &[OF_SETS[0], OF_SETS[1]],
+        OF_SETS.split_at(2).0,
         2,
     ),
     of_scores!(
