@@ -99,20 +99,6 @@ impl ColumnOptions {
         }
     }
 
-    /// The name of the label column.
-    ///
-    /// # Errors
-    ///
-    /// When a set of 0/1 columns is named.
-    pub(super) fn one_label(&self) -> Result<&str> {
-        self.single().ok_or_else(|| {
-            Error::usage(format!(
-                "--labels {}: name one column of lists here",
-                self.labels.join(" --labels ")
-            ))
-        })
-    }
-
     /// The labels that the label columns declare, whether they occur or not.
     pub(super) fn declared(&self, schema: &SchemaRef) -> Result<Vocabulary> {
         let names = schema.fields().iter().map(|f| f.name());
@@ -123,7 +109,7 @@ impl ColumnOptions {
     }
 
     /// The name of the label column, if there is one and not a set of 0/1 columns.
-    fn single(&self) -> Option<&str> {
+    pub(super) fn single(&self) -> Option<&str> {
         match &self.labels[..] {
             [one] if !Pattern::new(one).is_open() => Some(one),
             _ => None,

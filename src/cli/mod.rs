@@ -85,7 +85,7 @@ enum Failure {
 }
 
 fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<(), Failure> {
-    let cli = Cli::try_parse_from(args).map_err(Failure::Usage)?;
+    let cli = Cli::try_parse_from(stream::joined(args)).map_err(Failure::Usage)?;
     let done = match cli.command {
         Command::Demo(command) => command.run(),
         Command::Generate(command) => command.run(),

@@ -30,6 +30,17 @@ pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
     bar
 }
 
+/// Lines on a terminal that are written anew, nothing when piped.
+pub(super) fn lines(text: &str) -> ProgressBar {
+    let bar = ProgressBar::no_length();
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{msg}") {
+        bar.set_style(style);
+    }
+    bar.set_message(text.to_string());
+    bar
+}
+
 /// Shows the progress of a query on `bar`.
 pub(super) fn show(bar: &ProgressBar, progress: Progress) {
     if let Some(total) = progress.total

@@ -53,7 +53,7 @@ impl Flags {
 /// # Nulls
 ///
 /// A NULL in any column makes the row unlabelled.
-pub(super) fn flag_lists(columns: &StructArray) -> Result<ListArray> {
+pub(crate) fn flag_lists(columns: &StructArray) -> Result<ListArray> {
     let flags = columns.columns().iter().map(Flags::try_new).collect::<Result<Vec<_>>>()?;
     let mut lists = ListBuilder::new(StringBuilder::new());
     let mut on: Vec<&str> = Vec::new();

@@ -21,6 +21,7 @@ mod vocabulary;
 pub use binding::Binding;
 pub use discretise::Discretiser;
 pub use features::{Feature, FeatureKind, FeatureOptions, FeatureSpace};
+pub(crate) use label_columns::flag_lists;
 pub use label_columns::split_labels;
 pub use label_sets::LabelSets;
 pub use labels::{LABELS_METADATA_KEY, LabelReader, declared_labels};

@@ -161,10 +161,17 @@ pub trait Follower: Send + fmt::Debug {
     /// Takes over what changed when `learner` observed `row`, a single row.
     fn learned(&mut self, row: &Rows, learner: &dyn Learner, space: &Space) -> Result<()>;
 
-    /// Appends the predicted set of `row`, a single row, to `out`.
+    /// Appends the predicted set of `row`, a single row, to `out`; `learner` is as it was when a row
+    /// was last taken over.
     ///
     /// Ties go to the label that is first in name order, which `order` gives for each label.
-    fn predict(&mut self, row: &Rows, order: &[u32], out: &mut LabelSets) -> Result<()>;
+    fn predict(
+        &mut self,
+        row: &Rows,
+        learner: &dyn Learner,
+        order: &[u32],
+        out: &mut LabelSets,
+    ) -> Result<()>;
 }
 
 /// A label set and its probability under the model.

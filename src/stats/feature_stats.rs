@@ -107,6 +107,7 @@ impl FeatureStats {
     }
 
     /// The moments of dense features.
+    #[inline]
     pub fn dense(&self) -> &GroupMoments {
         &self.dense
     }
@@ -138,7 +139,7 @@ impl FeatureStats {
         let mut pooled = FeatureStats::new(self.by);
         pooled.rows.add(0, self.rows.0.iter().sum());
         pooled.open_rows = pool(&self.open_rows);
-        pooled.dense = pool_moments(&self.dense);
+        self.dense.pool_into(&mut pooled.dense);
         pooled.counts = pool(&self.counts);
         pooled.missing = pool(&self.missing);
         pooled.values = pool(&self.values);
@@ -288,9 +289,4 @@ fn pool<C: Cell>(table: &PairTable<C>) -> PairTable<C> {
         out.add(0, column, cell);
     }
     out
-}
-
-fn pool_moments(moments: &GroupMoments) -> GroupMoments {
-    let groups = vec![0; moments.groups()];
-    moments.remap(&groups)
 }

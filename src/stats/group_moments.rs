@@ -4,10 +4,15 @@ use super::{Cell, Moment, StateReader, StateWriter, moment::saturate};
 use crate::data::{DROPPED, Rows};
 use crate::error::{Error, Result};
 use arrow::array::StructArray;
+use std::ops::Range;
 
 /// The share of a sum of squares about a centre below which it is computed again about the mean:
 /// above it, cancellation costs less than two digits.
 const CANCELLED: f64 = 1e-2;
+/// Sums of squares below this are far from overflow.
+const HUGE: f64 = 1e200;
+/// Features that are added at a time.
+const PIECE: usize = 64;
 /// How often a block is summed at most; twice is enough unless values are beyond 1e100.
 const PASSES: usize = 4;
 
@@ -77,9 +82,86 @@ impl GroupMoments {
 
     /// Adds one row to a group: what a block of one row would add, without the block.
     fn add_row(&mut self, group: u32, row: &[f64], weight: f64) {
-        for (d, &x) in row.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
-            self.add(group, d, &Moment::weighted(x, weight));
+        self.ensure(group as usize + 1);
+        for start in (0..self.width).step_by(PIECE) {
+            let piece = start..(start + PIECE).min(self.width);
+            if !self.add_alike(group, piece.clone(), weight, &row[piece.clone()], None) {
+                for d in piece.filter(|&d| !row[d].is_nan()) {
+                    self.add(group, d, &Moment::weighted(row[d], weight));
+                }
+            }
         }
+    }
+
+    /// Adds the moments of group `from` of `other` to a group.
+    fn add_group(&mut self, group: u32, other: &Self, from: u32) {
+        let Some((n, mean, m2)) = other.group(from) else { return };
+        self.ensure(group as usize + 1);
+        for start in (0..self.width).step_by(PIECE) {
+            let piece = start..(start + PIECE).min(self.width);
+            let weight = n[start];
+            let (means, m2s) = (&mean[piece.clone()], Some(&m2[piece.clone()]));
+            let one = n[piece.clone()].iter().all(|n| *n == weight);
+            if !(one && (weight == 0.0 || self.add_alike(group, piece.clone(), weight, means, m2s)))
+            {
+                piece.for_each(|d| self.add(group, d, &other.get(from, d)));
+            }
+        }
+    }
+
+    /// Adds moments of the same weight to a piece of the features of a group that have one weight
+    /// too: then the formula of Chan has the same factors for all of them. Without `m2` they are
+    /// single values. False, and nothing is done, where weights differ, or values are huge or
+    /// missing.
+    fn add_alike(
+        &mut self,
+        group: u32,
+        piece: Range<usize>,
+        weight: f64,
+        mean: &[f64],
+        m2: Option<&[f64]>,
+    ) -> bool {
+        let start = group as usize * self.width;
+        let (cells, len) = (start + piece.start..start + piece.end, piece.len());
+        let n = &mut self.n[cells.clone()][..len];
+        let (my_mean, my_m2) = (&mut self.mean[cells.clone()][..len], &mut self.m2[cells][..len]);
+        let mean = &mean[..len];
+        let before = n[0];
+        let total = before + weight;
+        let (share, between) = (weight / total, before * weight / total);
+        let mut sums = [0.0; PIECE];
+        let sums = &mut sums[..len];
+        match m2 {
+            None => sums.copy_from_slice(my_m2),
+            Some(m2) => {
+                let m2 = &m2[..len];
+                for d in 0..len {
+                    sums[d] = my_m2[d] + m2[d];
+                }
+            }
+        }
+        let mut alike = true;
+        for d in 0..len {
+            let delta = mean[d] - my_mean[d];
+            sums[d] += delta * delta * between;
+            alike &= (n[d] == before) & (sums[d] < HUGE);
+        }
+        if !alike {
+            return false;
+        }
+        for d in 0..len {
+            my_mean[d] += (mean[d] - my_mean[d]) * share;
+            my_m2[d] = sums[d];
+            n[d] = total;
+        }
+        true
+    }
+
+    /// Makes `out` the moments of all groups together: one group, numbered 0.
+    pub(crate) fn pool_into(&self, out: &mut Self) {
+        out.width = self.width;
+        [&mut out.n, &mut out.mean, &mut out.m2].into_iter().for_each(Vec::clear);
+        (0..self.groups() as u32).for_each(|group| out.add_group(0, self, group));
     }
 
     fn ensure(&mut self, groups: usize) {
@@ -104,12 +186,21 @@ impl GroupMoments {
     }
 
     /// The moments of dense feature `feature` in `group`.
+    #[inline]
     pub fn get(&self, group: u32, feature: usize) -> Moment {
         let i = group as usize * self.width + feature;
         if feature >= self.width || i >= self.n.len() {
             return Moment::default();
         }
         Moment { n: self.n[i], mean: self.mean[i], m2: self.m2[i] }
+    }
+
+    /// Weights, means and sums of squares of the dense features in `group`, if it was seen.
+    #[inline]
+    pub(crate) fn group(&self, group: u32) -> Option<(&[f64], &[f64], &[f64])> {
+        let cells = group as usize * self.width..(group as usize + 1) * self.width;
+        let seen = self.width > 0 && cells.end <= self.n.len();
+        seen.then(|| (&self.n[cells.clone()], &self.mean[cells.clone()], &self.m2[cells]))
     }
 
     /// How many groups have been seen.
@@ -128,11 +219,7 @@ impl GroupMoments {
             return;
         }
         self.width = other.width;
-        for group in 0..other.groups() as u32 {
-            for d in 0..other.width {
-                self.add(group, d, &other.get(group, d));
-            }
-        }
+        (0..other.groups() as u32).for_each(|group| self.add_group(group, other, group));
     }
 
     /// Takes the moments of `other` away; on an error nothing changes.
@@ -165,14 +252,7 @@ impl GroupMoments {
     pub fn remap(&self, groups: &[u32]) -> Self {
         let mut out = GroupMoments { width: self.width, ..GroupMoments::default() };
         let kept = groups.iter().enumerate().take(self.groups()).filter(|(_, to)| **to != DROPPED);
-        for (group, &to) in kept {
-            for d in 0..self.width {
-                let m = self.get(group as u32, d);
-                if m.n != 0.0 {
-                    out.add(to, d, &m);
-                }
-            }
-        }
+        kept.for_each(|(group, &to)| out.add_group(to, self, group as u32));
         out
     }
 

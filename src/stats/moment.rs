@@ -39,11 +39,13 @@ impl Moment {
     }
 
     /// One value of a row that counts `weight`.
+    #[inline]
     pub fn weighted(value: f64, weight: f64) -> Self {
         Moment { n: weight, mean: value, m2: 0.0 }
     }
 
     /// The unbiased variance; `None` for a weight of one or less.
+    #[inline]
     pub fn variance(&self) -> Option<f64> {
         (self.n > 1.0).then(|| self.m2 / (self.n - 1.0))
     }

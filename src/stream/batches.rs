@@ -34,24 +34,25 @@ impl fmt::Debug for OnError {
 }
 
 impl OnError {
-    /// The answers of `stage` to `batch`, or `None` when it is refused and left out.
+    /// What is said of a batch that was refused.
+    pub(super) fn done(&self) -> &'static str {
+        match self {
+            OnError::Divert(_) => "diverted",
+            _ => "passed over",
+        }
+    }
+
+    /// Does with `batch`, which a stage refused with `error`, what is to be done.
     ///
     /// # Errors
     ///
-    /// A refusal, if that is to stop; an internal error or a failed write always.
-    pub fn process(
-        &mut self,
-        stage: &mut Stage,
-        batch: &RecordBatch,
-    ) -> Result<Option<RecordBatch>> {
-        match stage.process(batch) {
-            Ok(out) => Ok(Some(out)),
-            Err(error) if !error.kind().is_user_error() => Err(error),
-            Err(error) => match self {
-                OnError::Stop => Err(error),
-                OnError::Skip => Ok(None),
-                OnError::Divert(divert) => divert(batch, &error).map(|()| None),
-            },
+    /// `error`, if that is to stop or is no fault of the batch; a failed write.
+    pub fn refuse(&mut self, batch: &RecordBatch, error: Error) -> Result<()> {
+        match self {
+            _ if !error.kind().is_user_error() => Err(error),
+            OnError::Stop => Err(error),
+            OnError::Skip => Ok(()),
+            OnError::Divert(divert) => divert(batch, &error),
         }
     }
 }
@@ -121,7 +122,10 @@ impl<S: Stream<Item = Result<RecordBatch>> + Unpin> Stream for StageStream<S> {
         while !this.ended {
             let done = match ready!(Pin::new(&mut this.input).poll_next(cx)) {
                 None => break,
-                Some(batch) => batch.and_then(|b| this.on_error.process(&mut this.stage, &b)),
+                Some(batch) => batch.and_then(|batch| match this.stage.process(&batch) {
+                    Ok(out) => Ok(Some(out)),
+                    Err(error) => this.on_error.refuse(&batch, error).map(|()| None),
+                }),
             };
             match done {
                 Ok(Some(out)) => return Poll::Ready(Some(Ok(out))),

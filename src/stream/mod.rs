@@ -16,6 +16,7 @@ mod adwin;
 mod batches;
 mod checkpoint;
 mod forgetting;
+mod layout;
 mod memory;
 mod online;
 mod pending;

@@ -190,7 +190,9 @@ impl OnlineLearner {
                     *follower = learner.follow(space);
                 }
                 match follower {
-                    Some(follower) => follower.predict(&self.row, &self.order, &mut sets)?,
+                    Some(follower) => {
+                        follower.predict(&self.row, learner, &self.order, &mut sets)?
+                    }
                     None => return Err(Error::internal("a learner no longer follows its rows")),
                 }
             }

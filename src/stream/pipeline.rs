@@ -1,6 +1,6 @@
 //! Source, stage and sink on threads of their own.
 //!
-//! Batches are handed over through channels that hold two: when the sink is slow, the stage waits,
+//! Batches are handed over through channels that hold one: when the sink is slow, the stage waits,
 //! and then the source. Memory does not depend on the length of the stream.
 
 use super::batches::OnError;
@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Batches that may wait between two threads.
-const DEPTH: usize = 2;
+const DEPTH: usize = 1;
 /// How long the stage waits for a batch before it looks whether it should stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -205,17 +205,19 @@ impl Pipeline {
                     OnError::Stop => return Err(error),
                     _ => {
                         self.stage.counts.refused_batches += 1;
-                        watcher.note(&format!("passed over: {error}"));
+                        watcher.note(&format!("{}: {error}", OnError::Skip.done()));
                     }
                 },
                 Ok(Ok(sourced)) => {
-                    let refused = self.stage.counts().refused_batches;
-                    let out = self.on_error.process(&mut self.stage, &sourced.batch)?;
-                    if self.stage.counts().refused_batches > refused {
-                        let last = sourced.batch.num_rows();
-                        watcher
-                            .note(&format!("a batch of {last} rows was refused and passed over"));
-                    }
+                    let out = match self.stage.process(&sourced.batch) {
+                        Ok(out) => Some(out),
+                        Err(error) => {
+                            let reason = error.to_string();
+                            self.on_error.refuse(&sourced.batch, error)?;
+                            watcher.note(&format!("{}: {reason}", self.on_error.done()));
+                            None
+                        }
+                    };
                     *position = sourced.position;
                     if let Some(out) = out {
                         output.send(Order::Write(out))?;

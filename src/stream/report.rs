@@ -175,6 +175,15 @@ impl RunningReport {
         lines
     }
 
+    /// The labels that are predicted worse than before, each with the number of rows that had been
+    /// scored when that was seen; latest first.
+    pub fn drifted(&self) -> Vec<(u64, String)> {
+        let at = |line: LabelLine| Some((line.drifted_at?, line.label));
+        let mut drifted: Vec<(u64, String)> = self.labels().into_iter().filter_map(at).collect();
+        drifted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        drifted
+    }
+
     /// The state as one Arrow row.
     pub(super) fn encode(&self) -> Result<StructArray> {
         let mut writer = StateWriter::default();

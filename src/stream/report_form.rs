@@ -80,10 +80,7 @@ impl Stage {
                 values.into_iter().map(|(m, v)| (m.name().to_string(), json!(v))).collect();
             out[scope] = Value::Object(values);
         }
-        let mut drifted: Vec<(u64, String)> =
-            report.labels().into_iter().filter_map(|l| Some((l.drifted_at?, l.label))).collect();
-        drifted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let drifted = drifted.into_iter().take(NAMED);
+        let drifted = report.drifted().into_iter().take(NAMED);
         out["drifted"] = drifted.map(|(at, label)| json!({ "label": label, "at": at })).collect();
         out
     }

@@ -1,16 +1,13 @@
 //! A model around a stream of record batches.
 
-use super::pending::{Origin, Pending, Role, WhenFull, key_texts};
+use super::layout::Layout;
+use super::pending::{Origin, Pending, Role, WhenFull};
 use super::{Answers, OnlineLearner, OnlineOptions, RunningReport};
-use crate::data::Pattern;
 use crate::error::{Error, Result};
-use crate::models::{Model, Registry, holds_features};
-use arrow::array::AsArray;
-use arrow::array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, UInt64Array,
-};
-use arrow::compute::{cast, concat, take};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
+use crate::models::{Model, Registry};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow::compute::{concat, take};
+use arrow::datatypes::{Field, Schema};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,8 +46,11 @@ pub enum Mode {
 pub struct StageOptions {
     /// What it does with each row.
     pub mode: Mode,
-    /// The column of labels. In [`Mode::Score`] it may be missing.
-    pub labels: String,
+    /// The column of labels: lists, or texts with a separator. A pattern, or several, choose columns
+    /// of 0 and 1, one for each label. In [`Mode::Score`] they may be missing.
+    pub labels: Vec<String>,
+    /// What stands between the labels of a text.
+    pub separator: Option<String>,
     /// Patterns of the columns that are features; all but labels, key, time and `exclude` when
     /// empty.
     pub features: Vec<String>,
@@ -68,7 +68,8 @@ impl Default for StageOptions {
     fn default() -> Self {
         StageOptions {
             mode: Mode::default(),
-            labels: "labels".to_string(),
+            labels: vec!["labels".to_string()],
+            separator: None,
             features: Vec::new(),
             exclude: Vec::new(),
             time: None,
@@ -149,16 +150,6 @@ pub struct Stage {
 pub(super) enum Brain {
     Fixed(Arc<Model>),
     Learning(Box<OnlineLearner>),
-}
-
-/// The columns of the stream.
-#[derive(Debug, Clone)]
-pub(super) struct Layout {
-    pub(super) schema: SchemaRef,
-    features: Vec<usize>,
-    labels: Option<usize>,
-    time: Option<usize>,
-    key: Option<usize>,
 }
 
 impl Stage {
@@ -311,8 +302,8 @@ impl Stage {
             false => None,
         };
         let versions = UInt64Array::from(vec![model.rows(); batch.num_rows()]);
-        if let Some(labels) = layout.labels {
-            self.report.observe(batch.column(labels), &predicted)?;
+        if layout.has_labels() {
+            self.report.observe(&layout.labels(batch)?, &predicted)?;
         }
         added(batch, Some(predicted), scores, versions)
     }
@@ -321,7 +312,7 @@ impl Stage {
         let features = layout.features(batch)?;
         let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
         let learner = learner(&mut self.brain)?;
-        learner.learn(labels, &features, times.as_ref())?;
+        learner.learn(&labels, &features, times.as_ref())?;
         let versions = UInt64Array::from(vec![learner.learned(); batch.num_rows()]);
         added(batch, None, None, versions)
     }
@@ -330,10 +321,10 @@ impl Stage {
         let features = layout.features(batch)?;
         let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
         let answers =
-            learner(&mut self.brain)?.learn_and_predict(labels, &features, times.as_ref())?;
+            learner(&mut self.brain)?.learn_and_predict(&labels, &features, times.as_ref())?;
         let Answers { predicted, scores, versions } = answers;
         let predicted: ArrayRef = Arc::new(predicted);
-        self.report.observe(labels, &predicted)?;
+        self.report.observe(&labels, &predicted)?;
         let scores = scores.map(|s| Arc::new(s) as ArrayRef);
         added(batch, Some(predicted), scores, versions.into())
     }
@@ -344,7 +335,7 @@ impl Stage {
         let keys = layout.keys(batch)?;
         let pending =
             self.pending.as_mut().ok_or_else(|| Error::internal("nothing waits for labels"))?;
-        let roles = pending.roles(&keys, labels)?;
+        let roles = pending.roles(&keys, &labels)?;
         let of_features = |(row, role): (usize, &Role)| match *role {
             Role::Question | Role::Unmatched => Some(Origin::Batch(row)),
             Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
@@ -356,7 +347,7 @@ impl Stage {
             matches!(role, Role::Answer { .. } | Role::AnswerTo(_)).then_some(row as u32)
         };
         let rows: UInt32Array = roles.iter().enumerate().map(matched).collect();
-        let truth = take(labels, &rows, None)?;
+        let truth = take(&labels, &rows, None)?;
         let answers =
             learner(&mut self.brain)?.learn_and_predict(&truth, &joined, times.as_ref())?;
         // What was answered when the row came: now, or when it began to wait.
@@ -434,124 +425,4 @@ fn added(
     }
     let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
     Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
-}
-
-impl StageOptions {
-    /// Which columns of `schema` are what.
-    pub(super) fn layout(&self, schema: &SchemaRef) -> Result<Layout> {
-        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        let find = |name: &str, what: &str| {
-            names.iter().position(|n| *n == name).ok_or_else(|| {
-                Error::not_found(format!(
-                    "there is no {what} column `{name}`; the columns are: {}",
-                    names.join(", ")
-                ))
-            })
-        };
-        if let Some(taken) = [PREDICTED, SCORES, VERSION].iter().find(|n| names.contains(n)) {
-            return Err(Error::data(format!(
-                "the stream has a column `{taken}` already: rename it first"
-            )));
-        }
-        let labels = match self.mode {
-            Mode::Score => names.iter().position(|n| *n == self.labels),
-            _ => Some(find(&self.labels, "label")?),
-        };
-        let time = self.time.as_ref().map(|name| find(name, "time")).transpose()?;
-        let key = match &self.mode {
-            Mode::Delayed { key, .. } => Some(find(key, "key")?),
-            _ => None,
-        };
-        let matches = |pattern: &String, name: &str| Pattern::new(pattern).matches(name);
-        if let Some(none) = self.features.iter().find(|p| !names.iter().any(|n| matches(p, n))) {
-            find(none, "feature")?;
-        }
-        let chosen = |i: &usize| {
-            let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, names[*i]));
-            ![labels, time, key].contains(&Some(*i))
-                && (self.features.is_empty() || any(&self.features))
-                && !any(&self.exclude)
-        };
-        let features: Vec<usize> = (0..names.len()).filter(chosen).collect();
-        if features.is_empty() {
-            return Err(Error::data(format!(
-                "there is no feature column; the columns are: {}",
-                names.join(", ")
-            )));
-        }
-        Ok(Layout { schema: Arc::clone(schema), features, labels, time, key })
-    }
-}
-
-impl Layout {
-    /// The batch with the columns of the stream: by name, without those that came later.
-    fn fit(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        if batch.schema() == self.schema {
-            return Ok(batch.clone());
-        }
-        let mut columns = Vec::with_capacity(self.schema.fields().len());
-        for field in self.schema.fields() {
-            let column = batch.column_by_name(field.name()).ok_or_else(|| {
-                Error::data(format!(
-                    "column `{}`, with which the stream began, is missing: send it with every batch",
-                    field.name()
-                ))
-            })?;
-            if column.data_type() != field.data_type() {
-                return Err(Error::data(format!(
-                    "column `{}` is {} now and was {} before: send one type",
-                    field.name(),
-                    column.data_type(),
-                    field.data_type()
-                )));
-            }
-            if !field.is_nullable() && column.null_count() > 0 {
-                return Err(Error::data(format!(
-                    "column `{}` holds a NULL and was declared to have none",
-                    field.name()
-                )));
-            }
-            columns.push(Arc::clone(column));
-        }
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-
-    fn features(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        if let [only] = self.features[..]
-            && holds_features(batch.column(only).data_type())
-        {
-            return Ok(Arc::clone(batch.column(only)));
-        }
-        Ok(Arc::new(StructArray::from(batch.project(&self.features)?)))
-    }
-
-    fn labels<'a>(&self, batch: &'a RecordBatch) -> Result<&'a ArrayRef> {
-        let at = self.labels.ok_or_else(|| Error::internal("a stage that learns has labels"))?;
-        Ok(batch.column(at))
-    }
-
-    fn keys(&self, batch: &RecordBatch) -> Result<arrow::array::StringArray> {
-        let at = self.key.ok_or_else(|| Error::internal("delayed labels have a key"))?;
-        key_texts(batch.column(at), self.schema.field(at).name())
-    }
-
-    /// Event times: timestamps and dates as microseconds, whole numbers as they are.
-    fn times(&self, batch: &RecordBatch) -> Result<Option<Int64Array>> {
-        let Some(at) = self.time else { return Ok(None) };
-        let column = batch.column(at);
-        let times = match column.data_type() {
-            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
-                let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-                cast(&cast(column, &micros)?, &DataType::Int64)?
-            }
-            t if t.is_integer() => cast(column, &DataType::Int64)?,
-            other => {
-                return Err(Error::data(format!(
-                    "time column `{}` is {other}: use a timestamp, a date or a whole number",
-                    self.schema.field(at).name()
-                )));
-            }
-        };
-        Ok(Some(times.as_primitive::<Int64Type>().clone()))
-    }
 }

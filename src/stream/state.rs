@@ -81,6 +81,7 @@ impl StageOptions {
         json!({
             "mode": format!("{:?}", self.mode),
             "labels": self.labels,
+            "separator": self.separator,
             "features": self.features,
             "exclude": self.exclude,
             "time": self.time,

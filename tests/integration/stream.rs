@@ -209,7 +209,7 @@ fn bad_files_and_batches_are_named_counted_and_left_out() {
         text.contains("rows 100 to 200") && text.contains("`x` holds an infinite value"),
         "{text}"
     );
-    let out = place.run(&split(&format!("{command} --on-error divert=bad.arrows")));
+    let out = place.run(&split(&format!("{command} --on-error divert bad.arrows")));
     let text = String::from_utf8(out.stderr).unwrap();
     assert!(out.status.success(), "{text}");
     assert!(text.contains("diverted: rows 100 to 200") && text.contains("c.parquet"), "{text}");
@@ -217,10 +217,61 @@ fn bad_files_and_batches_are_named_counted_and_left_out() {
         text.contains("200 rows in") && text.contains("2 batches (100 rows) refused"),
         "{text}"
     );
-    assert!(place.bytes("bad.arrows").len() > 1000);
+    let diverted = |file: &str| place.rows(&format!("SELECT count(*), max(x) FROM '{file}'"));
+    assert_eq!(diverted("bad.arrows"), ["100,inf"]);
     let report = String::from_utf8(place.bytes("r.json")).unwrap();
     let last: serde_json::Value = serde_json::from_str(report.lines().last().unwrap()).unwrap();
     assert_eq!((last["rows"].as_u64(), last["refused_rows"].as_u64()), (Some(200), Some(100)));
+    // What was diverted before stays, and skipping says why.
+    place.ok(&split(&format!("{command} --on-error divert=bad.arrows")));
+    assert_eq!(
+        (diverted("bad.arrows"), diverted("bad-2.arrows")),
+        (vec!["100,inf".into()], vec!["100,inf".into()])
+    );
+    let out = place.run(&split(&format!("{command} --on-error skip")));
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert!(text.contains("passed over: rows 100 to 200 of the stream: feature `x`"), "{text}");
+}
+
+#[test]
+fn labels_are_texts_or_columns_of_0_and_1_as_in_fit() {
+    let place = Workplace::new();
+    let rows = |head: &str, line: &dyn Fn(i32) -> String| {
+        let lines = (0..300).map(|i| format!("{},{},{}\n", i % 7, i * i % 11, line(i)));
+        format!("x,y,{head}\n{}", lines.collect::<String>())
+    };
+    let on = |i: i32| (i % 7 > 3, i * i % 11 > 4);
+    let texts = rows("tags", &|i| match on(i) {
+        (true, true) => "a|b".to_string(),
+        (true, false) => "a".to_string(),
+        (false, true) => "b".to_string(),
+        (false, false) => String::new(),
+    });
+    place.write("texts.csv", texts);
+    let flags = rows("is_a,is_b", &|i| format!("{},{}", i32::from(on(i).0), i32::from(on(i).1)));
+    place.write("flags.csv", flags);
+    for (name, options) in
+        [("texts", "--labels tags --separator |"), ("flags", "--labels is_a --labels is_b")]
+    {
+        place.ok(&split(&format!("fit {name}.csv {options} -o {name}.labelflow")));
+        let command = "stream --algorithm naibx --learn --report r.json";
+        let out = place.run(&split(&format!("{command} {name}.csv {options} --save s.labelflow")));
+        let text = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success() && text.contains("300 learned"), "{text}");
+        let agree = format!(
+            "SELECT count(*) FROM '{name}.csv' WHERE predict_labels('{name}.labelflow', x, y) = \
+             predict_labels('s.labelflow', x, y)"
+        );
+        assert_eq!(place.rows(&agree), ["300"], "{name}");
+        let report = String::from_utf8(place.bytes("r.json")).unwrap();
+        let last: serde_json::Value = serde_json::from_str(report.lines().last().unwrap()).unwrap();
+        assert!(last["cumulative"]["jaccard"].as_f64().unwrap() > 0.6, "{last}");
+    }
+    let command = "stream --algorithm naibx --learn texts.csv --labels tags --separator |";
+    let out = place.run(&split(&format!("{command} --empty-labels unlabelled")));
+    let empty = (0..300).filter(|&i| on(i) == (false, false)).count();
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert!(text.contains(&format!("{} learned", 300 - empty)), "{text}");
 }
 
 #[test]
@@ -296,7 +347,7 @@ fn bad_usage_is_said() {
         ("stream --algorithm naibx --learn --half-life 6h t.parquet", "--time"),
         (
             "stream --algorithm naibx --learn --on-error ignore t.parquet",
-            "stop, skip or divert=FILE",
+            "stop, skip or divert FILE",
         ),
         ("stream --algorithm naibx --learn gone.parquet", "does not exist"),
         ("stream --algorithm naibx --learn --labels tags t.parquet", "no label column `tags`"),

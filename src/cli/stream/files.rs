@@ -3,6 +3,9 @@
 use crate::error::{Error, Result};
 use crate::sql::{FileOptions, FileTables, SessionOptions, from_datafusion, session};
 use crate::stream::{IpcSource, Source, Sourced};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
@@ -21,6 +24,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Files one after the other; the position is the file and the rows of it that are done.
 pub(super) struct Files {
     inputs: Vec<PathBuf>,
+    /// The column of texts in which an empty field of a CSV file is a text without labels.
+    labels: Option<String>,
     watch: bool,
     stop: Arc<AtomicBool>,
     runtime: Runtime,
@@ -48,6 +53,7 @@ impl Files {
     pub(super) fn try_new(
         inputs: &[String],
         files: FileOptions,
+        labels: Option<&str>,
         watch: bool,
         stop: Arc<AtomicBool>,
     ) -> Result<Self> {
@@ -69,8 +75,9 @@ impl Files {
             .map_err(|e| Error::io("the reader cannot start", e))?;
         // One partition keeps rows in their order.
         let ctx = session(&SessionOptions { partitions: 1, files, ..Default::default() })?;
+        let labels = labels.map(str::to_string);
         let (input, last, open) = (0, None, None);
-        Ok(Files { inputs, watch, stop, runtime, ctx, input, last, open, skip: 0 })
+        Ok(Files { inputs, labels, watch, stop, runtime, ctx, input, last, open, skip: 0 })
     }
 
     /// The file after the last one; waits for it when watching.
@@ -116,6 +123,18 @@ impl Files {
         });
         Ok(Reader::Query(stream.map_err(|e| named(path, e))?))
     }
+}
+
+/// The rows of a CSV file, whose reader makes empty fields NULL, with empty texts in `column`.
+fn filled(batch: RecordBatch, column: &str) -> Result<RecordBatch> {
+    let Ok(at) = batch.schema().index_of(column) else { return Ok(batch) };
+    let texts = cast(batch.column(at), &DataType::Utf8)?;
+    let texts = texts.as_string::<i32>().iter().map(|t| Some(t.unwrap_or_default()));
+    let texts: ArrayRef = Arc::new(texts.collect::<StringArray>());
+    let texts = cast(&texts, batch.column(at).data_type())?;
+    let mut columns = batch.columns().to_vec();
+    columns[at] = texts;
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
 fn named(path: &Path, error: Error) -> Error {
@@ -175,7 +194,11 @@ impl Source for Files {
             self.skip -= done;
             open.rows += rows;
             if done < rows {
-                let batch = batch.slice(done as usize, (rows - done) as usize);
+                let mut batch = batch.slice(done as usize, (rows - done) as usize);
+                let csv = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+                if let Some(labels) = self.labels.as_deref().filter(|_| csv) {
+                    batch = filled(batch, labels)?;
+                }
                 let file = path.to_string_lossy();
                 let position = json!({ "input": self.input, "file": file, "row": open.rows });
                 return Ok(Some(Sourced { batch, position }));

@@ -4,7 +4,7 @@ mod files;
 mod parquet;
 mod watch;
 
-use super::columns::ColumnOptions;
+use super::columns::{ColumnOptions, EmptyLabels, LabelOptions};
 use crate::error::{Error, Result};
 use crate::models::Registry;
 use crate::store::{read_model, write_model};
@@ -15,6 +15,7 @@ use crate::stream::{
 use clap::{Args, ValueEnum};
 use files::Files;
 use serde_json::json;
+use std::ffi::OsString;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,12 +104,14 @@ pub(super) struct Stream {
     /// Take the model file anew when it changes.
     #[arg(long, requires = "model")]
     reload: bool,
-    /// What to do with a batch that cannot be read or learned: stop, skip, or divert=FILE (an Arrow
-    /// IPC stream).
+    /// What to do with a batch that cannot be read or learned: stop, skip, or divert FILE (an Arrow
+    /// IPC stream; divert=FILE is the same).
     #[arg(long, default_value = "stop", value_name = "ACTION")]
     on_error: String,
     #[command(flatten)]
     columns: ColumnOptions,
+    #[command(flatten)]
+    labels: LabelOptions,
 }
 
 /// `--when-full`.
@@ -136,8 +139,8 @@ impl Stream {
         let registry = Registry::default();
         let stop = Arc::new(AtomicBool::new(false));
         stop_on_signals(&stop)?;
-        let mut source = self.source(&stop)?;
-        let stage = self.stage(&registry, &mut source)?;
+        let source = self.source(&stop)?;
+        let stage = self.stage(&registry)?;
         let interval = parse_interval(&self.checkpoint_every)?;
         let checkpoints = match &self.checkpoint {
             Some(dir) => Some((CheckpointDir::try_new(dir, self.keep)?, interval)),
@@ -186,15 +189,18 @@ impl Stream {
         if self.inputs.is_empty() || self.inputs == ["-"] {
             return Ok(Box::new(IpcSource::new(std::io::stdin())));
         }
+        // With a key, an empty field of a CSV file is a row whose labels come later.
+        let empty = self.labels.empty_labels == EmptyLabels::None && self.key.is_none();
         Ok(Box::new(Files::try_new(
             &self.inputs,
             self.columns.files(),
+            self.columns.single().filter(|_| empty),
             self.watch,
             Arc::clone(stop),
         )?))
     }
 
-    fn stage(&self, registry: &Registry, _source: &mut Box<dyn Source>) -> Result<Stage> {
+    fn stage(&self, registry: &Registry) -> Result<Stage> {
         let options = self.options()?;
         match (&self.model, &self.algorithm) {
             (Some(path), _) => Stage::from_model(Arc::new(read_model(path, registry)?), options),
@@ -230,7 +236,8 @@ impl Stream {
         }
         Ok(StageOptions {
             mode,
-            labels: self.columns.one_label()?.to_string(),
+            labels: self.columns.labels.clone(),
+            separator: self.labels.separator.clone(),
             features: self.columns.features.clone(),
             exclude,
             time: self.time.clone(),
@@ -253,11 +260,26 @@ impl Stream {
                     Ok(OnError::Divert(watch::divert(Path::new(path))?))
                 }
                 _ => Err(Error::usage(format!(
-                    "`--on-error {other}`: write stop, skip or divert=FILE"
+                    "`--on-error {other}`: write stop, skip or divert FILE"
                 ))),
             },
         }
     }
+}
+
+/// Arguments in which `--on-error divert FILE` is one value.
+pub(super) fn joined(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut out: Vec<OsString> = Vec::new();
+    for arg in args {
+        match &mut out[..] {
+            [.., option, action] if option == "--on-error" && action == "divert" => {
+                action.push("=");
+                action.push(arg);
+            }
+            _ => out.push(arg),
+        }
+    }
+    out
 }
 
 /// SIGINT and SIGTERM end after the batch at hand; a second one ends at once.
@@ -317,6 +339,15 @@ fn parse_span(text: &str, with_time: bool) -> Result<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_of_diverted_batches_belongs_to_its_option() {
+        let joined = |line: &str| joined(line.split(' ').map(OsString::from)).join(" ".as_ref());
+        assert_eq!(joined("stream --on-error divert a b"), "stream --on-error divert=a b");
+        for same in ["stream --on-error skip a b", "stream --on-error divert=a b", "sql divert a"] {
+            assert_eq!(joined(same), same);
+        }
+    }
 
     #[test]
     fn spans_are_rows_or_time() {

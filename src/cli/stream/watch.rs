@@ -1,12 +1,14 @@
 //! What is shown, reported and reloaded while a stream runs.
 
 use crate::error::{Error, Result};
+use crate::metrics::Metric;
 use crate::models::Registry;
 use crate::store::read_model;
 use crate::stream::{Divert, RunningReport, Stage, Watcher};
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
-use indicatif::ProgressBar;
+use indicatif::{HumanCount, ProgressBar};
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How often the model file is looked at.
 const LOOK: Duration = Duration::from_millis(500);
+/// The most labels whose drift is named in the live view.
+const NAMED: usize = 4;
 /// How often the terminal is written to.
 const SHOW: Duration = Duration::from_millis(250);
 
@@ -25,7 +29,9 @@ pub(super) struct Watch {
     /// Whether reports are asked for on standard error.
     lines: bool,
     bar: Option<ProgressBar>,
+    /// When something was last shown, and the rows there were then.
     shown: Duration,
+    shown_rows: u64,
     reload: Option<(PathBuf, Option<SystemTime>)>,
     looked: Duration,
 }
@@ -48,8 +54,9 @@ impl Watch {
             start: Instant::now(),
             file,
             lines,
-            bar: alive.then(|| super::super::output::bar("streaming", None)),
+            bar: alive.then(|| super::super::output::lines("waiting for rows")),
             shown: Duration::ZERO,
+            shown_rows: 0,
             reload: reload.map(|path| (path.to_path_buf(), changed(path))),
             looked: Duration::ZERO,
         })
@@ -88,20 +95,10 @@ impl Watch {
         if now < self.shown + SHOW {
             return;
         }
-        self.shown = now;
-        bar.set_position(stage.counts().rows);
-        let value = |values: Vec<(crate::metrics::Metric, f64)>| {
-            let jaccard = values.into_iter().find(|v| v.0 == crate::metrics::Metric::Jaccard);
-            jaccard.map_or("-".to_string(), |v| format!("{:.3}", v.1))
-        };
-        let report = stage.report();
-        let drifted = report.labels().iter().filter(|l| l.drifted_at.is_some()).count();
-        bar.set_message(format!(
-            "learned {}, jaccard {} (all {}), labels drifted {drifted}, rows",
-            stage.learned(),
-            value(report.windowed()),
-            value(report.cumulative()),
-        ));
+        let (rows, before) = (stage.counts().rows, self.shown_rows);
+        let speed = (rows - before.min(rows)) as f64 / (now - self.shown).as_secs_f64();
+        (self.shown, self.shown_rows) = (now, rows);
+        bar.set_message(view(stage, speed));
     }
 
     /// Takes the live view away.
@@ -130,6 +127,51 @@ impl Watch {
         }
         eprintln!("{text}");
     }
+}
+
+/// The live view: what was done, how good the answers are, which labels drift.
+fn view(stage: &Stage, speed: f64) -> String {
+    let (report, counts, (waiting, given_up)) = (stage.report(), stage.counts(), stage.waiting());
+    let mut text = format!(
+        "{} rows ({} a second), {} learned",
+        HumanCount(counts.rows),
+        HumanCount(speed as u64),
+        HumanCount(stage.learned())
+    );
+    if waiting > 0 || given_up > 0 {
+        text.push_str(&format!(
+            ", {} wait for labels, {given_up} given up",
+            HumanCount(waiting as u64)
+        ));
+    }
+    if counts.refused_batches > 0 {
+        text.push_str(&format!(", {} batches refused", counts.refused_batches));
+    }
+    if report.rows() == 0 {
+        return text;
+    }
+    let line = |name: &str, values: Vec<(Metric, f64)>| {
+        let value = |m: Metric| values.iter().find(|v| v.0 == m).map_or(f64::NAN, |v| v.1);
+        format!(
+            "\n{name:<12} jaccard {:.3}  f1 {:.3}  exact match {:.3}  hamming {:.3}",
+            value(Metric::Jaccard),
+            value(Metric::F1),
+            value(Metric::ExactMatch),
+            value(Metric::HammingScore)
+        )
+    };
+    text.push_str(&line("last rows", report.windowed()));
+    text.push_str(&line("all rows", report.cumulative()));
+    let drifted = report.drifted();
+    if !drifted.is_empty() {
+        let named =
+            drifted.iter().take(NAMED).map(|(at, l)| format!("{l} (row {})", HumanCount(*at)));
+        text.push_str(&format!("\ndrifted      {}", named.collect::<Vec<_>>().join(", ")));
+        if drifted.len() > NAMED {
+            text.push_str(&format!(" and {} more", drifted.len() - NAMED));
+        }
+    }
+    text
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
@@ -168,31 +210,44 @@ impl Watcher for Watch {
     }
 }
 
-/// Writes refused batches to `path` as an Arrow IPC stream, with the reason on standard error.
+/// Writes refused batches to `path` as an Arrow IPC stream. What is there already stays: an earlier
+/// run may have diverted it, and then, or when columns change, the next file is `NAME-2.EXTENSION`.
 pub(super) fn divert(path: &Path) -> Result<Divert> {
-    let name = format!("diverted batches `{}`", path.display());
-    let file = File::create(path).map_err(|e| Error::io(&name, e))?;
-    let mut file = Some(file);
-    let mut schema = None;
-    let mut writer: Option<StreamWriter<BufWriter<File>>> = None;
-    Ok(Box::new(move |batch: &RecordBatch, error: &Error| {
-        eprintln!("note: diverted: {error}");
-        if let Some(file) = file.take() {
-            writer = Some(StreamWriter::try_new(BufWriter::new(file), &batch.schema())?);
-            schema = Some(batch.schema());
-        }
-        match &mut writer {
-            Some(writer) if schema.as_ref() == Some(&batch.schema()) => {
-                writer.write(batch)?;
-                Ok(writer.flush()?)
+    let path = path.to_path_buf();
+    // Whether it can be written is found out before the first batch is refused.
+    open(&path)?;
+    let mut number = 1;
+    let mut writer: Option<(SchemaRef, StreamWriter<BufWriter<File>>)> = None;
+    Ok(Box::new(move |batch: &RecordBatch, _: &Error| {
+        let schema = batch.schema();
+        if writer.as_ref().is_none_or(|(known, _)| *known != schema) {
+            let mut file = open(&numbered(&path, number))?;
+            while file.metadata().is_ok_and(|m| m.len() > 0) {
+                number += 1;
+                file = open(&numbered(&path, number))?;
             }
-            // A stream of batches has one schema.
-            _ => {
-                eprintln!(
-                    "note: the batch has other columns than those diverted before: not written"
-                );
-                Ok(())
-            }
+            let started = StreamWriter::try_new(BufWriter::new(file), &schema)?;
+            writer = Some((schema, started));
         }
+        if let Some((_, writer)) = &mut writer {
+            writer.write(batch)?;
+            writer.flush()?;
+        }
+        Ok(())
     }))
+}
+
+fn open(path: &Path) -> Result<File> {
+    let opened = File::options().create(true).append(true).open(path);
+    opened.map_err(|e| Error::io(format!("diverted batches `{}`", path.display()), e))
+}
+
+/// `bad.arrows`, `bad-2.arrows`, ...
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_path_buf();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|e| format!(".{}", e.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{number}{}", extension.unwrap_or_default()))
 }

@@ -101,7 +101,7 @@ impl LabelEvidence {
 
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
     fn pick(&self, picked: u32, scores: &mut [f64]) {
-        scores.iter_mut().zip(&self.unseen_pair_ln).for_each(|(s, u)| *s += u);
+        add(scores, &self.unseen_pair_ln);
         for pair in &self.pairs[picked as usize] {
             scores[pair.label as usize] += pair.more;
         }
@@ -183,7 +183,11 @@ struct Candidate {
 }
 
 fn add(scores: &mut [f64], more: &[f64]) {
-    scores.iter_mut().zip(more).for_each(|(s, m)| *s += m);
+    let len = scores.len().min(more.len());
+    let (scores, more) = (&mut scores[..len], &more[..len]);
+    for y in 0..len {
+        scores[y] += more[y];
+    }
 }
 
 /// The position of the largest score, the lower one on ties.

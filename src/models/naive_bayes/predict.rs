@@ -81,7 +81,7 @@ impl Cascade {
     }
 
     /// ln P(y) + ln p(x | y) for some rows and every label.
-    fn label_scores(&self, rows: &Rows, range: Range<usize>, scores: &mut Vec<f64>) {
+    pub(super) fn label_scores(&self, rows: &Rows, range: Range<usize>, scores: &mut Vec<f64>) {
         self.of_labels.write(rows, range, scores);
         for row in scores.chunks_exact_mut(self.labels.max(1)) {
             row.iter_mut().zip(&self.label_prior_ln).for_each(|(s, p)| *s += p);
@@ -89,7 +89,7 @@ impl Cascade {
     }
 
     /// ln P(m | x) up to a constant for some rows and every size that may be predicted.
-    fn size_scores(
+    pub(super) fn size_scores(
         &self,
         rows: &Rows,
         range: Range<usize>,

@@ -98,8 +98,13 @@ fn bad_batches_stop_are_skipped_or_diverted() {
     batches[1] = RecordBatch::try_new(batches[1].schema(), columns).unwrap();
     let run = |mut on_error: OnError| {
         let mut stage = stage(options(Mode::TestThenTrain));
-        let out: Result<Vec<_>, _> =
-            batches.iter().map(|b| on_error.process(&mut stage, b)).collect();
+        let out: Result<Vec<_>, _> = batches
+            .iter()
+            .map(|b| match stage.process(b) {
+                Ok(out) => Ok(Some(out)),
+                Err(error) => on_error.refuse(b, error).map(|()| None),
+            })
+            .collect();
         (out, stage)
     };
     let (out, _) = run(OnError::Stop);

@@ -12,6 +12,8 @@
 //! size that is new costs a pass over the evidence of all labels.
 
 mod gaussian;
+#[cfg(test)]
+mod tests;
 
 use super::super::Follower;
 use super::cascade::LabelEvidence;
@@ -56,15 +58,15 @@ impl Followed {
         let labels = space.labels.len();
         let width = space.features.dense_len();
         let mut all = AllRows::default();
-        all.refresh(&state.by_size, width);
+        all.pool(&state.by_size, width);
         let evidence = LabelEvidence::fit(state, labels);
         let sizes = state.params.allowed_sizes(&evidence.sizes);
         let top = sizes.iter().map(|&m| m as usize + 1).max().unwrap_or(0);
         let mut followed = Followed {
             params: state.params.clone(),
             label_prior_ln: vec![f64::NEG_INFINITY; labels],
-            of_labels: Gaussians::fit(&state.by_label, labels, width, &all),
-            of_sizes: Gaussians::fit(&state.by_size, top, width, &all),
+            of_labels: Gaussians::fit(&state.by_label, labels, &[], width, &all),
+            of_sizes: Gaussians::fit(&state.by_size, top, &sizes, width, &all),
             size: SizePosterior::fit(state, &evidence, sizes, space.features.len()),
             evidence,
             all,
@@ -91,8 +93,39 @@ impl Followed {
         labels.iter().all(known) && self.evidence.sizes.contains(&(labels.len() as u32))
     }
 
+    /// Takes over a row none of whose groups takes anything from all rows, nor any other group: false
+    /// where that is not so.
+    fn learned_ordinary(&mut self, row: &Rows, state: &NaiveBayes) -> bool {
+        if self.of_labels.leans() || self.of_sizes.leans() {
+            return false;
+        }
+        let (set, size) = (row.labels.row(0), row.labels.row(0).len());
+        self.all.add(row, &state.by_size);
+        let (all, labels, sizes) = (&self.all, &mut self.of_labels, &mut self.of_sizes);
+        set.iter().all(|&y| labels.refresh_ordinary(&state.by_label, y, all))
+            && (size >= sizes.groups() || sizes.refresh_ordinary(&state.by_size, size as u32, all))
+            && !labels.moved(all)
+            && !sizes.moved(all)
+    }
+
+    /// Takes over any row.
+    fn learned_any(&mut self, row: &Rows, state: &NaiveBayes) {
+        let set = row.labels.row(0);
+        self.all.pool(&state.by_size, row.dense_width);
+        set.iter().for_each(|&y| self.of_labels.refresh(&state.by_label, y, &self.all));
+        if set.len() < self.of_sizes.groups() {
+            self.of_sizes.refresh(&state.by_size, set.len() as u32, &self.all);
+        }
+        self.of_labels.settle(&state.by_label, &self.all);
+        self.of_sizes.settle(&state.by_size, &self.all);
+    }
+
     /// The label scores of the row in `self.row` and the scores of the sizes to choose from.
     fn write_scores(&mut self, missing: bool) {
+        if missing {
+            self.of_labels.expect_missing();
+            self.of_sizes.expect_missing();
+        }
         let (all, row) = (&self.all, &self.row);
         self.label_scores.clear();
         self.label_scores.extend(self.label_prior_ln.iter().enumerate().map(|(y, prior)| {
@@ -109,12 +142,14 @@ impl Follower for Followed {
     fn learned(&mut self, row: &Rows, learner: &dyn Learner, space: &Space) -> Result<()> {
         let state: &NaiveBayes = same_kind(learner)?;
         let set = row.labels.row(0);
-        self.all.refresh(&state.by_size, space.features.dense_len());
-        if self.knows(set) {
+        let known = self.knows(set);
+        if known {
             self.evidence.add_pairs(set, row.weight(0));
             set.iter().for_each(|&y| self.evidence.refresh(state, y));
             self.size.refresh_sizes(state, &self.evidence, space.features.len());
-            self.size.refresh_labels(&self.evidence, set);
+            if self.params.size == Size::Labels {
+                self.size.refresh_labels(&self.evidence, set);
+            }
         } else {
             // The number of labels or sizes is part of every label's evidence.
             let labels = space.labels.len();
@@ -122,28 +157,34 @@ impl Follower for Followed {
             self.evidence = LabelEvidence::fit(state, labels);
             let sizes = self.params.allowed_sizes(&self.evidence.sizes);
             let top = sizes.iter().map(|&m| m as usize + 1).max().unwrap_or(0);
-            self.size = SizePosterior::fit(state, &self.evidence, sizes, space.features.len());
             let before = self.of_sizes.groups();
-            self.of_labels.grow(labels);
-            self.of_sizes.grow(top.max(before));
+            self.of_labels.grow(labels, &[]);
+            self.of_sizes.grow(top.max(before), &sizes);
+            self.size = SizePosterior::fit(state, &self.evidence, sizes, space.features.len());
+            self.all.pool(&state.by_size, row.dense_width);
             (before..top).for_each(|m| self.of_sizes.refresh(&state.by_size, m as u32, &self.all));
         }
-        for &y in set {
-            self.refresh_prior(state, y);
-            self.of_labels.refresh(&state.by_label, y, &self.all);
+        set.iter().for_each(|&y| self.refresh_prior(state, y));
+        if !(known && self.learned_ordinary(row, state)) {
+            self.learned_any(row, state);
         }
-        if set.len() < self.of_sizes.groups() {
-            self.of_sizes.refresh(&state.by_size, set.len() as u32, &self.all);
-        }
-        self.of_labels.settle(&state.by_label, &self.all);
-        self.of_sizes.settle(&state.by_size, &self.all);
         Ok(())
     }
 
-    fn predict(&mut self, row: &Rows, order: &[u32], out: &mut LabelSets) -> Result<()> {
+    fn predict(
+        &mut self,
+        row: &Rows,
+        learner: &dyn Learner,
+        order: &[u32],
+        out: &mut LabelSets,
+    ) -> Result<()> {
         if self.evidence.sizes.is_empty() {
             out.push([]);
             return Ok(());
+        }
+        if self.all.needs_pool(row.dense_row(0)) {
+            let state: &NaiveBayes = same_kind(learner)?;
+            self.all.pool(&state.by_size, row.dense_width);
         }
         let known = known_size(&self.params, row, 0)?;
         self.all.limit(row.dense_row(0), &mut self.row);
@@ -167,7 +208,12 @@ impl Follower for Followed {
 
 /// The position of the largest score; on ties that which `order` puts first.
 fn first_best(scores: &[f64], order: &[u32]) -> u32 {
-    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let tied = (0..scores.len() as u32).filter(|&y| scores[y as usize] == best);
-    tied.min_by_key(|&y| order[y as usize]).unwrap_or(0)
+    let mut best = 0;
+    for (y, &score) in scores.iter().enumerate() {
+        let tied = score == scores[best] && order[y] < order[best];
+        if score > scores[best] || tied {
+            best = y;
+        }
+    }
+    best as u32
 }
