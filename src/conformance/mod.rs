@@ -99,55 +99,39 @@ pub const CHECKS: &[Check] = &[
     always("any_cut_equals_one_pass", statistics::any_cut_equals_one_pass),
     always("any_merge_tree_equals_one_pass", statistics::any_merge_tree_equals_one_pass),
     always("a_cut_gives_the_same_state", statistics::a_cut_gives_the_same_state),
-    Check {
-        name: "a_reopened_model_goes_on_learning",
-        run: statistics::a_reopened_model_goes_on_learning,
-        needs: |c| c.reopens,
-    },
-    Check {
-        name: "finished_models_merge_like_states",
-        run: statistics::finished_models_merge_like_states,
-        needs: |c| c.reopens,
-    },
-    Check {
-        name: "a_closed_model_refuses_to_learn",
-        run: statistics::a_closed_model_refuses_to_learn,
-        needs: |c| !c.reopens,
-    },
+    when(
+        |c| c.reopens,
+        "a_reopened_model_goes_on_learning",
+        statistics::a_reopened_model_goes_on_learning,
+    ),
+    when(
+        |c| c.reopens,
+        "finished_models_merge_like_states",
+        statistics::finished_models_merge_like_states,
+    ),
+    when(
+        |c| !c.reopens,
+        "a_closed_model_refuses_to_learn",
+        statistics::a_closed_model_refuses_to_learn,
+    ),
     always("a_state_answers_like_its_model", statistics::a_state_answers_like_its_model),
     always("unlike_specs_refuse_to_merge", statistics::unlike_specs_refuse_to_merge),
     always("unlike_columns_refuse_to_merge", statistics::unlike_columns_refuse_to_merge),
     always("a_refused_batch_changes_nothing", statistics::a_refused_batch_changes_nothing),
-    Check {
-        name: "forget_undoes_observe",
-        run: statistics::forget_undoes_observe,
-        needs: |c| c.forgets,
-    },
-    Check {
-        name: "forgotten_names_disappear",
-        run: statistics::forgotten_names_disappear,
-        needs: |c| c.forgets,
-    },
-    Check {
-        name: "forgetting_the_unknown_is_refused",
-        run: statistics::forgetting_the_unknown_is_refused,
-        needs: |c| c.forgets,
-    },
-    Check {
-        name: "forgetting_is_refused_where_not_declared",
-        run: statistics::forgetting_is_refused,
-        needs: |c| !c.forgets,
-    },
-    Check {
-        name: "decay_keeps_scores_finite",
-        run: statistics::decay_keeps_scores_finite,
-        needs: |c| c.decays,
-    },
-    Check {
-        name: "decaying_is_refused_where_not_declared",
-        run: statistics::decaying_is_refused,
-        needs: |c| !c.decays,
-    },
+    when(|c| c.forgets, "forget_undoes_observe", statistics::forget_undoes_observe),
+    when(|c| c.forgets, "forgotten_names_disappear", statistics::forgotten_names_disappear),
+    when(
+        |c| c.forgets,
+        "forgetting_the_unknown_is_refused",
+        statistics::forgetting_the_unknown_is_refused,
+    ),
+    when(
+        |c| !c.forgets,
+        "forgetting_is_refused_where_not_declared",
+        statistics::forgetting_is_refused,
+    ),
+    when(|c| c.decays, "decay_keeps_scores_finite", statistics::decay_keeps_scores_finite),
+    when(|c| !c.decays, "decaying_is_refused_where_not_declared", statistics::decaying_is_refused),
     always("learning_row_by_row_equals_batch", rows::learning_row_by_row_equals_batch),
     always("learning_shuffled_equals_batch", rows::learning_shuffled_equals_batch),
     always("scoring_row_by_row_equals_batch", rows::scoring_row_by_row_equals_batch),
@@ -167,16 +151,16 @@ pub const CHECKS: &[Check] = &[
     always("scoring_is_pure", models::scoring_is_pure),
     always("threads_do_not_matter", models::threads_do_not_matter),
     always("insight_is_well_formed", models::insight_is_well_formed),
-    Check {
-        name: "ranked_sets_are_sorted_probabilities",
-        run: models::ranked_sets_are_sorted_probabilities,
-        needs: |c| c.ranks_sets,
-    },
-    Check {
-        name: "ranking_sets_is_refused_where_not_declared",
-        run: models::ranking_sets_is_refused,
-        needs: |c| !c.ranks_sets,
-    },
+    when(
+        |c| c.ranks_sets,
+        "ranked_sets_are_sorted_probabilities",
+        models::ranked_sets_are_sorted_probabilities,
+    ),
+    when(
+        |c| !c.ranks_sets,
+        "ranking_sets_is_refused_where_not_declared",
+        models::ranking_sets_is_refused,
+    ),
     always("zero_rows_are_no_model", edges::zero_rows_are_no_model),
     always("zero_rows_are_scored", edges::zero_rows_are_scored),
     always("one_row_is_enough", edges::one_row_is_enough),
@@ -197,7 +181,15 @@ pub const CHECKS: &[Check] = &[
 ];
 
 const fn always(name: &'static str, run: fn(&Subject) -> Result<(), String>) -> Check {
-    Check { name, run, needs: |_| true }
+    when(|_| true, name, run)
+}
+
+const fn when(
+    needs: fn(&Capabilities) -> bool,
+    name: &'static str,
+    run: fn(&Subject) -> Result<(), String>,
+) -> Check {
+    Check { name, run, needs }
 }
 
 /// Runs every check that applies to the algorithm `spec` names.

@@ -49,6 +49,7 @@ impl LabelSets {
     }
 
     /// The ids of row `row`.
+    #[inline]
     pub fn row(&self, row: usize) -> &[u32] {
         &self.ids[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }

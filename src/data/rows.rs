@@ -51,6 +51,7 @@ impl Csr {
     }
 
     /// The numbers and values of row `row`.
+    #[inline]
     pub fn row(&self, row: usize) -> (&[u32], &[f64]) {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         (&self.ids[range.clone()], &self.values[range])
@@ -131,11 +132,13 @@ pub struct Rows {
 
 impl Rows {
     /// The dense features of row `row`.
+    #[inline]
     pub fn dense_row(&self, row: usize) -> &[f64] {
         &self.dense[row * self.dense_width..(row + 1) * self.dense_width]
     }
 
     /// The category values of row `row`.
+    #[inline]
     pub fn category_row(&self, row: usize) -> &[u32] {
         &self.categories[row * self.category_width..(row + 1) * self.category_width]
     }
@@ -229,6 +232,7 @@ impl Rows {
     }
 
     /// How much row `row` counts: a row of weight 3 is the same row three times.
+    #[inline]
     pub fn weight(&self, row: usize) -> f64 {
         self.weights.get(row).copied().unwrap_or(1.0)
     }

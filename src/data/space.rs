@@ -29,10 +29,19 @@ pub struct Used {
 impl Used {
     /// Everything in `space`.
     pub fn all(space: &Space) -> Self {
+        Used::each(space, true)
+    }
+
+    /// Nothing in `space`.
+    pub fn none(space: &Space) -> Self {
+        Used::each(space, false)
+    }
+
+    fn each(space: &Space, used: bool) -> Self {
         Used {
-            labels: vec![true; space.labels.len()],
-            sparse: vec![true; space.features.sparse_len()],
-            values: vec![true; space.features.value_len()],
+            labels: vec![used; space.labels.len()],
+            sparse: vec![used; space.features.sparse_len()],
+            values: vec![used; space.features.value_len()],
         }
     }
 }

@@ -20,6 +20,7 @@
 
 mod algorithm;
 mod base;
+mod bounds;
 mod chains;
 mod grouped;
 mod keep;

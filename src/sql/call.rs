@@ -351,3 +351,33 @@ impl Call {
         }
     }
 }
+
+/// The methods of a function object that tell how it is called, from its field `call`.
+macro_rules! as_called {
+    () => {
+        fn name(&self) -> &str {
+            self.call.name
+        }
+
+        fn aliases(&self) -> &[String] {
+            &self.call.aliases
+        }
+
+        fn signature(&self) -> &::datafusion::logical_expr::Signature {
+            &self.call.signature
+        }
+
+        fn documentation(&self) -> Option<&::datafusion::logical_expr::Documentation> {
+            Some(&self.call.documentation)
+        }
+
+        // Types are looked at where the return type is asked for, with a message of our own.
+        fn coerce_types(
+            &self,
+            types: &[::datafusion::arrow::datatypes::DataType],
+        ) -> ::datafusion::error::Result<Vec<::datafusion::arrow::datatypes::DataType>> {
+            Ok(types.to_vec())
+        }
+    };
+}
+pub(super) use as_called;

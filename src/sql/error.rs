@@ -14,6 +14,10 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
     if let Some(own) = find_own(&error) {
         return Error::new(own.kind(), own.to_string());
     }
+    let text = error.find_root().strip_backtrace();
+    if let Some(unknown) = unknown_store(&text) {
+        return Error::usage(unknown).with_source(error);
+    }
     let kind = match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => ErrorKind::Limit,
         DataFusionError::SQL(..)
@@ -26,10 +30,19 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
         DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => ErrorKind::Io,
         _ => ErrorKind::Internal,
     };
-    let text = error.find_root().strip_backtrace();
     let text = text.replace("Parquet error: Parquet error: ", "Parquet error: ");
     let text = csv_value(&text).unwrap_or(text);
     Error::new(kind, text).with_source(error)
+}
+
+/// What to say of a URL whose object store the session does not know.
+fn unknown_store(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("No suitable object store found for ")?;
+    let url = rest.split(". See").next()?;
+    Some(format!(
+        "no object store is known for `{url}`: copy the file to a disk of this machine, or embed \
+         labelflow and register the store with the session"
+    ))
 }
 
 /// What to say of a CSV value that is not of the type its column had in the first rows.

@@ -1,7 +1,7 @@
 //! `model_info(model)`: what a model is.
 
 use super::cache::{ModelCache, SharedCache};
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
 use crate::error::Result;
@@ -13,9 +13,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
 use std::sync::Arc;
 
 /// The function.
@@ -81,25 +79,7 @@ fn fields() -> Fields {
 }
 
 impl ScalarUDFImpl for ModelInfo {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.call.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         self.call.check_count(types.len()).map_err(to_datafusion)?;

@@ -5,7 +5,7 @@
 //! learned, so DataFusion need not keep the rows of the frame: memory is that of the model.
 
 use super::cache::{ModelCache, SharedCache};
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::train::check_types;
 use crate::error::{Error, Result};
@@ -18,8 +18,8 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{
-    Documentation, LimitEffect, PartitionEvaluator, Signature, Volatility, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowUDFImpl,
+    LimitEffect, PartitionEvaluator, Volatility, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowUDFImpl,
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
@@ -122,21 +122,7 @@ fn label_lists() -> DataType {
 }
 
 impl WindowUDFImpl for LearnAndPredict {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn field(&self, args: WindowUDFFieldArgs) -> DataFusionResult<FieldRef> {
         let types: Vec<DataType> =

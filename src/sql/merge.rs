@@ -1,7 +1,7 @@
 //! Arithmetic of models: `merge_models`, `subtract_model`, `decay_model`.
 
 use super::cache::{ModelCache, SharedCache};
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
 use crate::error::Result;
@@ -14,8 +14,7 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl,
-    Signature, Volatility,
+    Accumulator, AggregateUDFImpl, ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility,
 };
 use std::sync::Arc;
 
@@ -35,21 +34,7 @@ impl MergeModels {
 }
 
 impl AggregateUDFImpl for MergeModels {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         self.call.check_count(types.len()).map_err(to_datafusion)?;
@@ -180,21 +165,7 @@ fn changed(model: &Model, change: impl FnOnce(&mut Trainer) -> Result<()>) -> Re
 }
 
 impl ScalarUDFImpl for ChangeModel {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         let check = |t: &DataType| model_argument::check_type(&self.call, t).map_err(to_datafusion);

@@ -2,7 +2,7 @@
 //! `predict_sets`.
 
 use super::cache::{ModelCache, SharedCache};
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::model_argument::{self, Models};
 use crate::data::Rows;
@@ -17,8 +17,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Volatility,
 };
 use std::sync::Arc;
 
@@ -228,25 +227,7 @@ fn whole_number(value: &ColumnarValue) -> Result<usize> {
 }
 
 impl ScalarUDFImpl for Scoring {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.call.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, _types: &[DataType]) -> DataFusionResult<DataType> {
         Ok(self.task.return_type())

@@ -1,6 +1,6 @@
 //! `split_labels(text, separator)`: texts such as `rock;jazz` as label lists.
 
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use crate::data::split_labels;
 use crate::error::Result;
@@ -8,9 +8,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
 use std::sync::Arc;
 
 /// The function.
@@ -26,21 +24,7 @@ impl SplitLabels {
 }
 
 impl ScalarUDFImpl for SplitLabels {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         self.call.check_count(types.len()).map_err(to_datafusion)?;

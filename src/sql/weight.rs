@@ -3,15 +3,13 @@
 //! DataFusion resolves named arguments only where there is a fixed number of them, so a weight among
 //! any number of features is told by its type: a struct with the one field `row_weight`.
 
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use datafusion::arrow::array::{ArrayRef, AsArray, StructArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
 use std::sync::Arc;
 
 const FIELD: &str = "row_weight";
@@ -46,17 +44,7 @@ impl RowWeight {
 }
 
 impl ScalarUDFImpl for RowWeight {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         self.call.check_count(types.len()).map_err(to_datafusion)?;
@@ -72,9 +60,5 @@ impl ScalarUDFImpl for RowWeight {
         let weights = cast(&weights, &DataType::Float64)?;
         let weights = StructArray::try_new(fields(), vec![weights], None)?;
         Ok(ColumnarValue::Array(Arc::new(weights)))
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
     }
 }

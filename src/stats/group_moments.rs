@@ -223,6 +223,19 @@ impl PartialEq for GroupMoments {
     }
 }
 
+/// Adds a row without gaps, of weight 1, to the sums about `centre`: most of the time of learning
+/// dense features is spent here.
+#[inline]
+fn add_plain(row: &[f64], centre: &[f64], sum: &mut [f64], squares: &mut [f64]) {
+    let len = row.len();
+    let (centre, sum, squares) = (&centre[..len], &mut sum[..len], &mut squares[..len]);
+    for (i, x) in row.iter().enumerate() {
+        let d = x - centre[i];
+        sum[i] += d;
+        squares[i] += d * d;
+    }
+}
+
 impl Block {
     /// Empty sums for the groups that occur, each centred on its first row.
     fn new<'a>(rows: &Rows, groups: &impl Fn(usize) -> &'a [u32]) -> Self {
@@ -252,6 +265,7 @@ impl Block {
     /// Adds all rows to the slots that are wanted, about the centre of each slot.
     fn add_rows<'a>(&mut self, rows: &Rows, groups: &impl Fn(usize) -> &'a [u32], wanted: &[bool]) {
         let width = rows.dense_width;
+        let plain = !rows.dense_missing && rows.weights.is_empty();
         for (r, row) in rows.dense.chunks_exact(width).enumerate() {
             let weight = rows.weight(r);
             for &group in groups(r) {
@@ -260,11 +274,15 @@ impl Block {
                     continue;
                 }
                 let range = slot * width..(slot + 1) * width;
-                let sums = self.sum[range.clone()].iter_mut().zip(&mut self.squares[range.clone()]);
-                let values = row.iter().zip(&self.centre[range.clone()]);
-                if rows.dense_missing || !rows.weights.is_empty() {
-                    let sums = sums.zip(&mut self.n[range]);
-                    for (((sum, squares), n), (x, c)) in sums.zip(values) {
+                let centre = &self.centre[range.clone()];
+                let (sum, squares) =
+                    (&mut self.sum[range.clone()], &mut self.squares[range.clone()]);
+                if plain {
+                    add_plain(row, centre, sum, squares);
+                    self.n[slot * width] += 1.0;
+                } else {
+                    let sums = sum.iter_mut().zip(squares).zip(&mut self.n[range]);
+                    for (((sum, squares), n), (x, c)) in sums.zip(row.iter().zip(centre)) {
                         let d = x - c;
                         if !d.is_nan() {
                             *sum += weight * d;
@@ -272,17 +290,10 @@ impl Block {
                             *n += weight;
                         }
                     }
-                } else {
-                    for ((sum, squares), (x, c)) in sums.zip(values) {
-                        let d = x - c;
-                        *sum += d;
-                        *squares += d * d;
-                    }
-                    self.n[slot * width] += 1.0;
                 }
             }
         }
-        if !rows.dense_missing && rows.weights.is_empty() {
+        if plain {
             for n in self.n.chunks_exact_mut(width) {
                 let first = n[0];
                 n.fill(first);

@@ -79,6 +79,7 @@ pub(super) fn difference(all: f64, part: f64) -> Result<f64> {
 }
 
 /// Keeps a number finite.
+#[inline]
 pub(super) fn saturate(value: f64) -> f64 {
     if value.is_nan() { f64::MAX } else { value.clamp(-f64::MAX, f64::MAX) }
 }

@@ -17,17 +17,43 @@ pub trait Sink: Send {
     fn write(&mut self, batch: &RecordBatch) -> Result<()>;
 
     /// Makes all that was taken since the last time durable, but not visible; returns how often
-    /// that was done with something to keep, which becomes part of the checkpoint.
-    fn prepare(&mut self) -> Result<u64>;
+    /// that was done with something to keep, which becomes part of the checkpoint. A sink that
+    /// cannot take back what it wrote has nothing to keep: so are this and the next two by default.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written.
+    fn prepare(&mut self) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Makes visible what was prepared: the checkpoint that says so is written.
-    fn commit(&mut self) -> Result<()>;
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written.
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Goes back to what was visible or prepared when `prepared` became part of a checkpoint.
-    fn resume(&mut self, prepared: u64) -> Result<()>;
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read or removed.
+    fn resume(&mut self, prepared: u64) -> Result<()> {
+        let _ = prepared;
+        Ok(())
+    }
 
     /// Ends the output.
-    fn finish(&mut self) -> Result<()>;
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Takes answers and throws them away.
@@ -36,22 +62,6 @@ pub struct NoSink;
 
 impl Sink for NoSink {
     fn write(&mut self, _: &RecordBatch) -> Result<()> {
-        Ok(())
-    }
-
-    fn prepare(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resume(&mut self, _: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 }
@@ -94,18 +104,6 @@ impl<W: Write + Send> Sink for IpcSink<W> {
             // Whoever waits for the answers should have them before the next batch is there.
             writer.flush().map_err(failed)?;
         }
-        Ok(())
-    }
-
-    fn prepare(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resume(&mut self, _: u64) -> Result<()> {
         Ok(())
     }
 
@@ -271,10 +269,6 @@ impl Sink for PartSink {
                 std::fs::remove_file(self.dir.join(&name)).map_err(self.failed())?;
             }
         }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 }

@@ -83,6 +83,10 @@ const FAILURES: &[(&str, &str)] = &[
     // Inputs.
     ("fit no.parquet -o out/x", "file `no.parquet` does not exist: check the path"),
     (
+        "fit s3://bucket/no.parquet -o out/x",
+        "`s3://bucket/no.parquet`: no object store is known for `s3://bucket/no.parquet`: copy the file to a disk of this machine, or embed labelflow and register the store with the session",
+    ),
+    (
         "fit text.labelflow -o out/x",
         "`text.labelflow`: this kind of file cannot be read: name a file, directory or pattern of .parquet, .csv, .json, .jsonl, .ndjson, .arrow, .arrows, .arff, .svm, .libsvm, .svmlight",
     ),

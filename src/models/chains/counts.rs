@@ -88,11 +88,7 @@ impl Learner for CountChains {
     }
 
     fn used(&self, space: &Space) -> Used {
-        let mut used = Used {
-            labels: vec![false; space.labels.len()],
-            sparse: vec![false; space.features.sparse_len()],
-            values: vec![false; space.features.value_len()],
-        };
+        let mut used = Used::none(space);
         self.all.mark_used(&mut used);
         used
     }

@@ -233,11 +233,7 @@ impl Learner for RowChains {
         if self.is_closed() {
             return Used::all(space);
         }
-        let mut used = Used {
-            labels: vec![false; space.labels.len()],
-            sparse: vec![false; space.features.sparse_len()],
-            values: vec![false; space.features.value_len()],
-        };
+        let mut used = Used::none(space);
         self.rows.mark_used(&mut used);
         used
     }

@@ -1,6 +1,7 @@
 //! Parameters of binary relevance and chains.
 
 use super::super::base::{BASES, Base, Prepare};
+use super::super::bounds::{self, MAX_FEATURES, bounded};
 use super::super::{Allowed, Capabilities, CheckedSpec, Parameter, Spec, Value};
 use super::thresholds::Tuned;
 use crate::data::{FeatureOptions, Vocabulary};
@@ -71,18 +72,8 @@ const KEEP: Parameter = Parameter {
     allowed: Allowed::Words(&["none", "all"]),
     help: "rows kept in the finished model: with all it can learn on, merge and forget",
 };
-const MAX_LABELS: Parameter = Parameter {
-    name: "max_labels",
-    default: "100000",
-    allowed: Allowed::Int(1, u32::MAX as i64),
-    help: "the most labels that may appear",
-};
-const MAX_FEATURES: Parameter = Parameter {
-    name: "max_features",
-    default: "10000000",
-    allowed: Allowed::Int(1, u32::MAX as i64),
-    help: "the most features that may appear",
-};
+// A chain with so many links would not end.
+const MAX_LABELS: Parameter = Parameter { default: "100000", ..bounds::MAX_LABELS };
 
 pub(super) const BR: &[Parameter] =
     &[BASE, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
@@ -316,12 +307,7 @@ pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
         Base::NaiveBayes { force, .. } => force,
         Base::Linear(_) => None,
     };
-    Ok(FeatureOptions {
-        force,
-        max_features: Some(spec.whole("max_features")?),
-        max_labels: Some(spec.whole("max_labels")?),
-        ..FeatureOptions::default()
-    })
+    Ok(FeatureOptions { force, ..bounded(spec)? })
 }
 
 /// What models of this spec can do.

@@ -111,11 +111,7 @@ impl Learner for Lazy {
     }
 
     fn used(&self, space: &Space) -> Used {
-        let mut used = Used {
-            labels: vec![false; space.labels.len()],
-            sparse: vec![false; space.features.sparse_len()],
-            values: vec![false; space.features.value_len()],
-        };
+        let mut used = Used::none(space);
         self.store.mark_used(&mut used);
         used
     }

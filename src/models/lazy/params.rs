@@ -1,5 +1,6 @@
 //! Parameters of the lazy learners.
 
+use super::super::bounds::{MAX_FEATURES, MAX_LABELS, bounded};
 use super::super::keep::{KEEP, keep};
 use super::super::{Allowed, CheckedSpec, Parameter};
 use super::search::{Distance, IndexKind, Metric, Scale};
@@ -37,18 +38,6 @@ const INDEX: Parameter = Parameter {
     allowed: Allowed::Words(&["exact", "hnsw"]),
     help: "how neighbours are found: all of them (exact), or nearly all of them in millions of rows \
            (hnsw)",
-};
-const MAX_LABELS: Parameter = Parameter {
-    name: "max_labels",
-    default: "1000000",
-    allowed: Allowed::Int(1, u32::MAX as i64),
-    help: "the most labels that may appear",
-};
-const MAX_FEATURES: Parameter = Parameter {
-    name: "max_features",
-    default: "10000000",
-    allowed: Allowed::Int(1, u32::MAX as i64),
-    help: "the most features that may appear",
 };
 
 /// The parameters of the learners that let neighbours vote.
@@ -130,7 +119,7 @@ impl Params {
             by_distance: spec.word("weight")? == "distance",
             keep: keep(spec)?,
             metric: Metric { scale, distance, index },
-            bounds: (spec.whole("max_labels")?, spec.whole("max_features")?),
+            bounds: (spec.whole(MAX_LABELS.name)?, spec.whole(MAX_FEATURES.name)?),
         })
     }
 
@@ -152,9 +141,5 @@ impl Params {
 
 /// How features are read for this spec.
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
-    Ok(FeatureOptions {
-        max_labels: Some(spec.whole("max_labels")?),
-        max_features: Some(spec.whole("max_features")?),
-        ..FeatureOptions::default()
-    })
+    bounded(spec)
 }

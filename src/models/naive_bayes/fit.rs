@@ -100,11 +100,8 @@ impl Learner for NaiveBayes {
     }
 
     fn used(&self, space: &Space) -> Used {
-        let mut used = Used {
-            labels: (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect(),
-            sparse: vec![false; space.features.sparse_len()],
-            values: vec![false; space.features.value_len()],
-        };
+        let labels = (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect();
+        let mut used = Used { labels, ..Used::none(space) };
         self.by_size.mark_used(&mut used);
         used
     }

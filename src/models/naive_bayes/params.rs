@@ -1,5 +1,6 @@
 //! Parameters of NaiBX.
 
+use super::super::bounds::{MAX_FEATURES, MAX_LABELS, bounded};
 use super::super::{Allowed, CheckedSpec, Parameter, Spec, Value};
 use crate::data::{FeatureKind, FeatureOptions, Pattern};
 use crate::error::{Error, Result};
@@ -51,18 +52,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         allowed: Allowed::Custom("cascade|threshold(p)|top(k)", |v| Rule::from_value(v).is_some()),
         help: "how scores become a set: the cascade, or a rule over the score of each label",
     },
-    Parameter {
-        name: "max_labels",
-        default: "1000000",
-        allowed: Allowed::Int(1, u32::MAX as i64),
-        help: "the most labels that may appear",
-    },
-    Parameter {
-        name: "max_features",
-        default: "10000000",
-        allowed: Allowed::Int(1, u32::MAX as i64),
-        help: "the most features that may appear",
-    },
+    MAX_LABELS,
+    MAX_FEATURES,
 ];
 
 /// Where the size of a predicted set comes from.
@@ -184,7 +175,6 @@ pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
             Size::Given(column) => column,
             _ => None,
         },
-        max_features: Some(spec.whole("max_features")?),
-        max_labels: Some(spec.whole("max_labels")?),
+        ..bounded(spec)?
     })
 }

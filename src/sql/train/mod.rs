@@ -9,7 +9,7 @@ mod many;
 mod one;
 
 use super::cache::{ModelCache, SharedCache};
-use super::call::Call;
+use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::weight::is_weight;
 use crate::data::LabelReader;
@@ -21,9 +21,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, Signature, Volatility,
-};
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, Volatility};
 use datafusion::physical_expr::expressions::Literal;
 use many::ManyModels;
 use one::{OneModel, SlidingModel};
@@ -84,25 +82,7 @@ fn rows_type(row: &Fields) -> DataType {
 }
 
 impl AggregateUDFImpl for TrainLabels {
-    fn name(&self) -> &str {
-        self.call.name
-    }
-
-    fn aliases(&self) -> &[String] {
-        &self.call.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.call.signature
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        Some(&self.call.documentation)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> DataFusionResult<Vec<DataType>> {
-        Ok(types.to_vec())
-    }
+    as_called!();
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         check_types(&self.call, types).map_err(to_datafusion)?;

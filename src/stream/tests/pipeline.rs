@@ -201,22 +201,6 @@ impl Sink for Ahead {
         assert!(ahead <= 8, "{ahead}");
         Ok(())
     }
-
-    fn prepare(&mut self) -> Result<u64> {
-        Ok(0)
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn resume(&mut self, _: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
-    }
 }
 
 struct Counting(Memory, Arc<AtomicUsize>);
@@ -253,18 +237,6 @@ fn a_write_that_fails_is_the_error_and_the_last_checkpoint_is_whole() {
                 true => Err(Error::io("a part file", std::io::ErrorKind::StorageFull.into())),
                 false => Ok(()),
             }
-        }
-        fn prepare(&mut self) -> Result<u64> {
-            Ok(0)
-        }
-        fn commit(&mut self) -> Result<()> {
-            Ok(())
-        }
-        fn resume(&mut self, _: u64) -> Result<()> {
-            Ok(())
-        }
-        fn finish(&mut self) -> Result<()> {
-            Ok(())
         }
     }
     let dir = tempfile::tempdir().unwrap();
