@@ -8,6 +8,8 @@
 // A benchmark that cannot be set up has to stop.
 #![allow(clippy::expect_used)]
 
+mod seconds;
+
 use arrow::array::{ArrayRef, Float64Array, ListBuilder, StringBuilder, StructArray};
 use labelflow::data::LabelSets;
 use labelflow::evaluate::{Dataset, Experiment, Protocol, Stratify};
@@ -16,6 +18,7 @@ use labelflow::models::{Model, Registry, Trainer};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 use rayon::prelude::*;
+use seconds::{seconds, with_threads};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,29 +52,6 @@ fn main() {
         }
         None => println!("skipped: set LABELFLOW_DATA to the directory of data sets"),
     }
-}
-
-/// The least seconds of several runs.
-fn seconds(mut job: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    // Nanoseconds that this thread has had a processor; with other threads at work they say little.
-    let processor = || {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        let spent: f64 = text.split(' ').next()?.parse().ok()?;
-        (rayon::current_num_threads() == 1).then_some(spent * 1e-9)
-    };
-    let now = || processor().unwrap_or_else(|| start.elapsed().as_secs_f64());
-    let once = |_| {
-        let before = now();
-        job();
-        now() - before
-    };
-    (0..REPEATS).map(once).fold(f64::INFINITY, f64::min)
-}
-
-fn with_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.expect("threads").install(job)
 }
 
 /// Numbers from 0 to 1 without pattern.
@@ -120,8 +100,8 @@ fn search() {
     let turn = AtomicUsize::new(0);
     let times = [1, 2].map(|threads| {
         with_threads(threads, || {
-            let product = seconds(|| product(&a.view(), &b.view()));
-            let found = seconds(|| {
+            let product = seconds(REPEATS, || product(&a.view(), &b.view()));
+            let found = seconds(REPEATS, || {
                 let rows = &rows[turn.fetch_add(1, Ordering::Relaxed) % 2];
                 scorer.predict(rows, &mut LabelSets::default()).expect("sets");
             });
@@ -207,7 +187,7 @@ fn folds(data: &Path) {
         "lpknn(k=1..30)",
         "mlknn(k=1..30)",
     ];
-    let run = |specs: &[&str]| seconds(|| evaluate(&scene, Protocol::folds(10), specs));
+    let run = |specs: &[&str]| seconds(REPEATS, || evaluate(&scene, Protocol::folds(10), specs));
     let (one, all) = (run(&["mlknn(k=30)"]), run(&all));
     println!(
         "scene, 10 folds: mlknn(k=30) {one:.3} s, all five at k=1..30 {all:.3} s, ratio {:.2} (at \
@@ -220,7 +200,7 @@ fn folds(data: &Path) {
 fn bibtex(data: &Path) {
     let bibtex = read(data, "bibtex");
     let fold = Protocol::HoldOut { train: 0.8, repeats: 1 };
-    let spent = seconds(|| evaluate(&bibtex, fold, &["mlknn(k=10)"]));
+    let spent = seconds(REPEATS, || evaluate(&bibtex, fold, &["mlknn(k=10)"]));
     println!(
         "bibtex, mlknn(k=10), one fold of {} rows fitted and scored: {spent:.3} s of one core \
          (well under 1)",

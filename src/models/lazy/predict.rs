@@ -78,6 +78,8 @@ fn fingerprint(rows: &Rows, first: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct Voting {
     params: Params,
+    /// How many neighbours are asked.
+    k: usize,
     labels: usize,
     near: Arc<Neighbourhood>,
     /// ML-kNN: by label and number of neighbours that have it.
@@ -95,12 +97,8 @@ impl Voting {
             (Method::Bayes { smoothing }, Some(counts)) => counts.log_odds(smoothing),
             _ => Vec::new(),
         };
-        Voting { params, labels, near, log_odds }
-    }
-
-    /// How many neighbours are asked: no more than there are.
-    fn k(&self) -> usize {
-        self.params.asked(self.near.search.table())
+        let k = params.asked(near.search.table());
+        Voting { params, k, labels, near, log_odds }
     }
 
     /// Counts the votes for each row in turn.
@@ -110,7 +108,7 @@ impl Voting {
         for first in (0..rows.len).step_by(CHUNK) {
             let neighbours = self.near.of(rows, first);
             for i in 0..neighbours.len() {
-                let found = neighbours.of(i, self.params.k);
+                let found = neighbours.of(i, self.k);
                 votes.count(self.labels, sets, found, self.params.by_distance);
                 visit(&votes, found.0);
             }
@@ -119,8 +117,7 @@ impl Voting {
 
     /// The log-odds of label `y` when `having` neighbours have it (ML-kNN).
     fn posterior(&self, y: u32, having: usize) -> f64 {
-        let k = self.k();
-        self.log_odds[y as usize * (k + 1) + having.min(k)]
+        self.log_odds[y as usize * (self.k + 1) + having.min(self.k)]
     }
 
     /// The label sets of neighbours with their weights; heaviest first, then nearest first.
