@@ -4,6 +4,7 @@ use super::answers::name_lists;
 use crate::data::FeatureKind;
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::{Error, Result};
+use crate::math::{STEP, mix};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float64Array, Float64Builder,
     Int32Array, ListArray, ListBuilder, MapBuilder, StringArray, StringBuilder, StructArray,
@@ -216,10 +217,7 @@ fn shows(row: usize, set: &[String], y: usize) -> bool {
 
 /// A number without pattern (SplitMix64).
 pub(super) fn noise(seed: u64) -> u64 {
-    let x = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)) >> 8
+    mix(seed.wrapping_add(1).wrapping_mul(STEP)) >> 8
 }
 
 /// Columns as one struct.

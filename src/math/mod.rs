@@ -2,8 +2,10 @@
 
 mod hash;
 mod log_space;
+mod random;
 mod top_k;
 
 pub use hash::{FixedState, content_hash};
 pub use log_space::{log_add_exp, log_sum_exp, logit, sigmoid};
+pub(crate) use random::{STEP, Sequence, mix};
 pub use top_k::top_k;

@@ -9,6 +9,7 @@ mod stage;
 
 use super::{Mode, OnlineLearner, OnlineOptions, Stage, StageOptions};
 use crate::data::generate::{Generator, GeneratorOptions};
+use crate::math::Sequence as Dice;
 use crate::models::Registry;
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, ListBuilder, RecordBatch,
@@ -16,19 +17,6 @@ use arrow::array::{
 };
 use arrow::datatypes::{Field, Schema};
 use std::sync::Arc;
-
-/// A fixed sequence that looks random (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Label sets and features of the same rows.
 struct Table {
@@ -126,18 +114,18 @@ fn numbers(seed: u64, rows: usize, labels: usize, missing: f64) -> Table {
     let (mut sets, mut values) = (Vec::new(), vec![Vec::new(); 5]);
     for row in 0..rows {
         let known = (2 + row / 20).min(labels);
-        let set: Vec<usize> = (0..known).filter(|_| dice.roll() < 0.3).collect();
+        let set: Vec<usize> = (0..known).filter(|_| dice.uniform() < 0.3).collect();
         for (d, column) in values.iter_mut().enumerate() {
             let shift: f64 = set.iter().map(|&y| ((y * 7 + d * 3) % 5) as f64 - 2.0).sum();
             let x = match d {
-                0 => f64::from(set.contains(&1) && dice.roll() < 0.5),
-                1 => (shift + dice.roll()).round(),
-                _ => shift + 4.0 * (dice.roll() - 0.5),
+                0 => f64::from(set.contains(&1) && dice.uniform() < 0.5),
+                1 => (shift + dice.uniform()).round(),
+                _ => shift + 4.0 * (dice.uniform() - 0.5),
             };
-            column.push((dice.roll() >= missing).then_some(x));
+            column.push((dice.uniform() >= missing).then_some(x));
         }
         let names = set.iter().map(|y| format!("l{}", (y * 5) % 11)).collect();
-        sets.push((dice.roll() >= 0.1).then_some(names));
+        sets.push((dice.uniform() >= 0.1).then_some(names));
     }
     let named = values.into_iter().enumerate();
     let features =

@@ -10,7 +10,8 @@
 //! quarter is noise only, the others carry the labels (`shift`).
 
 use super::labels::LabelSets;
-use super::random::{Sequence, noise};
+use super::random::noise;
+use crate::math::Sequence;
 
 /// The shift of one more label in the set, over all features that follow the size, in deviations of the noise.
 const SIZE_SHIFT: f64 = 1.7;
@@ -138,7 +139,7 @@ mod tests {
         for (features, noisy, sized) in
             [(1, 0, 0), (2, 0, 1), (3, 0, 1), (4, 1, 1), (20, 5, 2), (120, 30, 12)]
         {
-            let model = FeatureModel::new(features, 50, 3.0, Sequence::new(1));
+            let model = FeatureModel::new(features, 50, 3.0, Sequence(1));
             let count =
                 |test: fn(&Column) -> bool| model.columns.iter().filter(|c| test(c)).count();
             assert_eq!(count(|c| c.slope == 0.0 && c.shifts.is_empty()), noisy, "{features}");
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn labels_move_the_mean_by_their_shift() {
-        let model = FeatureModel::new(20, 4, 1.0, Sequence::new(9));
+        let model = FeatureModel::new(20, 4, 1.0, Sequence(9));
         let rows = 40_000;
         let keys: Vec<u64> = (0..rows as u64).map(|row| key(1, row)).collect();
         let ids = (0..rows).map(|row| (row % 2) as u32).collect();

@@ -6,7 +6,7 @@
 //! 3. `m` different labels, nine of ten from the topics, by weight. The weight of the label of rank `r` is
 //!    `(r + 1)^(-3/4)`; ranks are dealt to names at random.
 
-use super::random::Sequence;
+use crate::math::Sequence;
 
 /// The share of labels drawn from the topics of the row, not from all labels.
 const FROM_TOPICS: f64 = 0.9;
@@ -232,11 +232,11 @@ mod tests {
 
     #[test]
     fn sets_are_ascending_and_leave_the_scratch_space_clean() {
-        let model = LabelModel::new(7, 6.5, Sequence::new(1));
+        let model = LabelModel::new(7, 6.5, Sequence(1));
         let (mut taken, mut ids) = (vec![false; 7], Vec::new());
         for row in 0..500 {
             ids.clear();
-            model.draw(Sequence::new(row), &mut taken, &mut ids);
+            model.draw(Sequence(row), &mut taken, &mut ids);
             assert!(ids.windows(2).all(|w| w[0] < w[1]), "{ids:?}");
             assert!(taken.iter().all(|t| !t));
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn labels_of_a_topic_occur_together() {
-        let model = LabelModel::new(30, 3.0, Sequence::new(5));
+        let model = LabelModel::new(30, 3.0, Sequence(5));
         let mut topic = [0; 30];
         for (slot, &id) in model.slots.iter().enumerate() {
             topic[id as usize] = model.topic_of_slot[slot];
@@ -252,7 +252,7 @@ mod tests {
         let (mut same, mut pairs) = (0, 0);
         for row in 0..2_000 {
             let (mut taken, mut ids) = (vec![false; 30], Vec::new());
-            model.draw(Sequence::new(row), &mut taken, &mut ids);
+            model.draw(Sequence(row), &mut taken, &mut ids);
             for pair in ids.windows(2) {
                 pairs += 1;
                 same += usize::from(topic[pair[0] as usize] == topic[pair[1] as usize]);

@@ -30,8 +30,9 @@ use self::features::FeatureModel;
 use self::labels::{LabelModel, LabelSets};
 use self::names::LabelNames;
 pub use self::options::GeneratorOptions;
-use self::random::{Sequence, key};
+use self::random::key;
 use crate::error::{Error, Result};
+use crate::math::Sequence;
 
 /// The most numbers in one batch (16 GiB).
 const MAX_BATCH_VALUES: usize = 1 << 31;
@@ -80,8 +81,8 @@ impl Generator {
             options,
             schema: schema(features),
             names: LabelNames::new(labels),
-            labels: LabelModel::new(labels, cardinality, Sequence::new(key(seed, 0))),
-            features: FeatureModel::new(features, labels, cardinality, Sequence::new(key(seed, 1))),
+            labels: LabelModel::new(labels, cardinality, Sequence(key(seed, 0))),
+            features: FeatureModel::new(features, labels, cardinality, Sequence(key(seed, 1))),
             row_seed: key(seed, 2),
             set_seed: key(seed, 3),
             column_seed: key(seed, 4),
@@ -198,7 +199,7 @@ impl Generator {
         let mut taken = vec![false; self.labels.len()];
         let most = self.names.most();
         for row_key in keys {
-            self.labels.draw(Sequence::new(row_key ^ self.set_seed), &mut taken, &mut ids);
+            self.labels.draw(Sequence(row_key ^ self.set_seed), &mut taken, &mut ids);
             if ids.len() > most {
                 return Err(Error::limit(format!(
                     "a batch holds at most {most} labels, reached after {} of {} rows; ask for smaller batches",

@@ -6,6 +6,7 @@ mod brute;
 mod edges;
 
 use super::fit::NaiveBayes;
+use crate::math::Sequence as Dice;
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Float64Builder, ListArray, ListBuilder,
@@ -18,27 +19,6 @@ use std::sync::Arc;
 /// The words rows may hold.
 const WORDS: [&str; 5] = ["ant", "bee", "cat", "dog", "eel"];
 const CITIES: [&str; 3] = ["oslo", "paris", "rome"];
-
-/// A fixed sequence that looks random (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.roll() * n as f64) as usize
-    }
-
-    fn unless<T>(&mut self, missing: f64, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if self.roll() < missing { None } else { Some(value(self)) }
-    }
-}
 
 /// What the `words` of a row are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,24 +46,26 @@ struct Row {
 fn random_rows(dice: &mut Dice, len: usize, labels: usize, missing: f64, words: Words) -> Vec<Row> {
     (0..len)
         .map(|_| {
-            let set: Vec<usize> = (0..labels).filter(|_| dice.roll() < 0.4).collect();
+            let set: Vec<usize> = (0..labels).filter(|_| dice.uniform() < 0.4).collect();
             let shift: f64 = set.iter().map(|&y| (y as f64 - 1.5) * 0.7).sum();
-            let x = [0, 1].map(|_| dice.unless(missing, |d| shift + 4.0 * d.roll() - 2.0));
+            let x = [0, 1].map(|_| dice.unless(missing, |d| shift + 4.0 * d.uniform() - 2.0));
             let entries = dice.unless(missing, |d| {
                 let mut entries: Vec<(usize, Option<f64>)> = Vec::new();
                 for word in 0..WORDS.len() {
-                    if d.roll() < 0.5 {
+                    if d.uniform() < 0.5 {
                         let value = match words {
                             Words::Tokens => Some((1 + d.below(3)) as f64),
-                            Words::Numbers => d.unless(missing, |d| shift + 0.2 + 3.0 * d.roll()),
-                            Words::Flags => d.unless(missing, |d| f64::from(d.roll() < 0.7)),
+                            Words::Numbers => {
+                                d.unless(missing, |d| shift + 0.2 + 3.0 * d.uniform())
+                            }
+                            Words::Flags => d.unless(missing, |d| f64::from(d.uniform() < 0.7)),
                         };
                         entries.push((word, value));
                     }
                 }
                 entries
             });
-            let flag = dice.unless(missing, |d| d.roll() < 0.3 + 0.1 * set.len() as f64);
+            let flag = dice.unless(missing, |d| d.uniform() < 0.3 + 0.1 * set.len() as f64);
             let city = dice.unless(missing, |d| (d.below(2) + set.len()) % CITIES.len());
             Row { x, flag, city, words: entries, labels: set }
         })

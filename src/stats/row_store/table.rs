@@ -1,7 +1,7 @@
 //! Distinct rows, each with its key and how often it was seen.
 
 use crate::data::{MISSING_CATEGORY, Remap, Rows, Space};
-use crate::math::content_hash;
+use crate::math::{STEP, content_hash, mix};
 
 /// Distinct rows: columns, and for each row how often it was seen.
 #[derive(Debug, Clone, Default)]
@@ -139,8 +139,5 @@ fn hash(name: &str) -> u64 {
 
 /// A bijection without pattern (the finaliser of SplitMix64).
 fn scatter(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    mix(x.wrapping_add(STEP))
 }

@@ -113,7 +113,7 @@ fn one_label_per_row_is_plain_gaussian_naive_bayes() {
     let class: Vec<usize> = (0..60).map(|i| i % 3).collect();
     let x: Vec<Vec<f64>> = class
         .iter()
-        .map(|&c| (0..3).map(|d| dice.roll() * 3.0 + ((c + d) % 3) as f64).collect())
+        .map(|&c| (0..3).map(|d| dice.uniform() * 3.0 + ((c + d) % 3) as f64).collect())
         .collect();
     let array = |rows: &[Vec<f64>]| {
         let mut b = ListBuilder::new(Float64Builder::new());
@@ -122,7 +122,7 @@ fn one_label_per_row_is_plain_gaussian_naive_bayes() {
     };
     let model = learn("naibx", &label_lists(class.iter().map(|c| [*c])), &array(&x));
     let test: Vec<Vec<f64>> =
-        (0..40).map(|_| (0..3).map(|_| dice.roll() * 5.0).collect()).collect();
+        (0..40).map(|_| (0..3).map(|_| dice.uniform() * 5.0).collect()).collect();
     assert_reduces(&model, &array(&test), 40, |c, r| {
         let rows: Vec<&Vec<f64>> = (0..60).filter(|&i| class[i] == c).map(|i| &x[i]).collect();
         let n = rows.len() as f64;
