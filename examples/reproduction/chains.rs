@@ -1,10 +1,16 @@
 //! Binary relevance and chains on the data sets of three papers.
 
 use crate::{line, read_set};
+use arrow::array::{ArrayRef, AsArray, StringArray};
+use arrow::compute::concat_batches;
+use arrow::datatypes::Float64Type;
+use arrow::record_batch::RecordBatch;
 use labelflow::Result;
+use labelflow::data::Discretiser;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::models::Registry;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Published figures of one method on one data set, in the order of the metrics of its table.
 type Row = (&'static str, &'static [f64]);
@@ -16,6 +22,8 @@ struct Table {
     /// The name of a method in the paper, and the spec that stands for it.
     methods: &'static [(&'static str, &'static str)],
     stratify: Stratify,
+    /// Whether the paper cuts numbers into quartiles first.
+    quartiles: bool,
     sets: &'static [Set],
 }
 
@@ -39,6 +47,7 @@ const TABLES: &[Table] = &[
         metrics: &["exact_match", "jaccard", "macro_f1", "micro_f1"],
         methods: &[("BR", "br"), ("CC", "cc")],
         stratify: Stratify::None,
+        quartiles: false,
         sets: &[
             set("emotions", 5, &[("BR", &[0.239, 0.511, 0.636, 0.650]), ("CC", &[0.260, 0.516, 0.623, 0.633])]),
             set("scene", 5, &[("BR", &[0.466, 0.567, 0.652, 0.645]), ("CC", &[0.546, 0.608, 0.639, 0.631])]),
@@ -64,6 +73,7 @@ const TABLES: &[Table] = &[
             ("ECC-NBC", "ecc(base=naive_bayes, vote=set)"),
         ],
         stratify: Stratify::None,
+        quartiles: false,
         sets: &[
             set("yeast", 10, &[("CC-SVM", &[4.245, 0.785, 0.201, 0.529, 0.652, 0.660]), ("ECC-SVM", &[3.949, 0.799, 0.203, 0.536, 0.680, 0.633]), ("CC-NBC", &[6.165, 0.706, 0.096, 0.476, 0.545, 0.744]), ("ECC-NBC", &[5.122, 0.701, 0.105, 0.428, 0.505, 0.610])]),
             set("scene", 10, &[("CC-SVM", &[1.091, 0.892, 0.634, 0.688, 0.711, 0.720]), ("ECC-SVM", &[1.013, 0.906, 0.642, 0.694, 0.752, 0.710]), ("CC-NBC", &[2.174, 0.762, 0.172, 0.454, 0.461, 0.854]), ("ECC-NBC", &[2.160, 0.765, 0.178, 0.460, 0.422, 0.848])]),
@@ -81,6 +91,7 @@ const TABLES: &[Table] = &[
         metrics: &["exact_match", "hamming_score"],
         methods: &[("BR-NB", "br(base=naive_bayes)"), ("ECC-NB", "ecc(base=naive_bayes, chains=20, vote=set)")],
         stratify: Stratify::Rarest,
+        quartiles: true,
         sets: &[
             set("cal500", 5, &[("BR-NB", &[0.00, 0.63]), ("ECC-NB", &[0.00, 0.59])]),
             set("emotions", 5, &[("BR-NB", &[0.25, 0.75]), ("ECC-NB", &[0.25, 0.76])]),
@@ -113,17 +124,48 @@ pub fn tables(data: &Path, only: &[String]) -> Result<()> {
             let stratify = table.stratify;
             let experiment =
                 Experiment { registry: &registry, protocol, stratify, seed: 1, clock, watch };
+            let cut = if table.quartiles { quartiles(&batches)? } else { None };
+            let cut = cut.map(|b| Dataset::try_new(set.file, &b, "labels")).transpose()?;
             for (name, spec) in table.methods {
                 let published = set.published.iter().find(|row| row.0 == *name);
                 let Some((_, figures)) = published else { continue };
                 let figures: Vec<String> = figures.iter().map(|v| format!("{v:.3}")).collect();
                 line(set.file, &protocol, &format!("paper, {name}"), &figures);
-                let outcome = &experiment.run(&dataset, &[(*spec).to_string()])?[0];
-                line(set.file, &protocol, &format!("`{spec}`"), &found(outcome, table.metrics));
+                let run = |dataset: &Dataset, method: &str| -> Result<()> {
+                    let outcome = &experiment.run(dataset, &[(*spec).to_string()])?[0];
+                    line(set.file, &protocol, method, &found(outcome, table.metrics));
+                    Ok(())
+                };
+                run(&dataset, &format!("`{spec}`"))?;
+                if let Some(cut) = &cut {
+                    run(cut, &format!("`{spec}`, quartiles"))?;
+                }
             }
         }
     }
     Ok(())
+}
+
+/// The rows with every column of numbers cut into quartiles, which are categories; `None` when there
+/// is no such column. The cuts are those of all rows: no label is looked at.
+fn quartiles(batches: &[RecordBatch]) -> Result<Option<Vec<RecordBatch>>> {
+    let Some(first) = batches.first() else { return Ok(None) };
+    let batch = concat_batches(&first.schema(), batches)?;
+    let mut columns = Vec::new();
+    let mut found = false;
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let cut: ArrayRef = match column.as_primitive_opt::<Float64Type>() {
+            None => Arc::clone(column),
+            Some(numbers) => {
+                found = true;
+                let cuts = Discretiser::try_quantiles(numbers.values(), 4)?;
+                let bin = |x: Option<f64>| x.and_then(|x| cuts.bin(x)).map(|b| b.to_string());
+                Arc::new(numbers.iter().map(bin).collect::<StringArray>())
+            }
+        };
+        columns.push((field.name().clone(), cut));
+    }
+    Ok(if found { Some(vec![RecordBatch::try_from_iter(columns)?]) } else { None })
 }
 
 fn found(outcome: &Outcome, metrics: &[&str]) -> Vec<String> {

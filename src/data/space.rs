@@ -69,6 +69,14 @@ impl Remap {
         }
     }
 
+    /// Whether there are other names among the new numbers.
+    pub fn widens(&self) -> bool {
+        [&self.labels, &self.sparse, &self.values].into_iter().any(|ids| {
+            let kept = ids.iter().filter(|id| **id != DROPPED);
+            kept.clone().count() < kept.map(|&id| id as usize + 1).max().unwrap_or(0)
+        })
+    }
+
     /// Whether every number stays what it is.
     pub fn is_identity(&self) -> bool {
         let same = |v: &[u32]| v.iter().enumerate().all(|(i, &n)| i as u32 == n);

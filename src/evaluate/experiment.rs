@@ -172,8 +172,8 @@ impl Experiment<'_> {
         let mut trainer = Trainer::start(algorithm, spec)?;
         let (labels, features) = data.take(rows)?;
         trainer.observe(&labels, &features)?;
-        let model = trainer.finish()?;
-        let models = if specs.len() > 1 { model.peers(specs)? } else { vec![model] };
+        let models =
+            if specs.len() > 1 { trainer.state()?.peers(specs)? } else { vec![trainer.finish()?] };
         for model in &models {
             model.scorer()?;
         }

@@ -78,13 +78,13 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// The state as one Arrow row.
     fn encode(&self) -> Result<StructArray>;
 
-    /// The learner of a finished model, where that is not this one: fitted parameters stand in for
-    /// what only learning needs, such as rows, so that a model read from bytes is not fitted again.
+    /// The learner of a finished model, where that is not this one, and its fitted parameters: it
+    /// keeps what was fitted, so that a model read from bytes is not fitted again.
     ///
-    /// Called once, after `remap` into name order. A closed learner scores as this one would, and
-    /// refuses to observe, merge and forget ([`closed`]) unless its spec says that it keeps
-    /// everything. `None`, the default: the statistics are the model.
-    fn close(&self, _space: &Space) -> Result<Option<Box<dyn Learner>>> {
+    /// Called once, after `remap` into name order. A closed learner scores as this one would. One
+    /// that drops what only learning needs, such as rows, refuses to observe, merge and forget
+    /// ([`closed`]). `None`, the default: the statistics are the model.
+    fn close(&self, _space: &Space) -> Result<Option<Peer>> {
         Ok(None)
     }
 
@@ -133,7 +133,7 @@ pub trait Learner: Send + Sync + fmt::Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A learner that shares the knowledge of another, and its fitted parameters.
+/// A learner with the knowledge of another, and its fitted parameters.
 pub type Peer = (Box<dyn Learner>, Box<dyn Scorer>);
 
 /// Fitted parameters: features in, scores and label sets out. Pure: `&self` and the row decide.

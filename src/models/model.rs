@@ -53,6 +53,19 @@ impl Model {
         Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest, reading }
     }
 
+    /// The model of a learner whose parameters are fitted.
+    fn fitted(
+        algorithm: Algorithm,
+        spec: CheckedSpec,
+        space: Space,
+        rows: u64,
+        (learner, scorer): Peer,
+    ) -> Self {
+        let mut model = Model::new(algorithm, spec, space, rows, learner);
+        model.scorer = OnceLock::from(Arc::from(scorer));
+        model
+    }
+
     /// The same model with the digest of the bytes it was read from.
     pub(crate) fn with_digest(mut self, digest: &str) -> Self {
         self.digest = Some(digest.into());
@@ -68,7 +81,7 @@ impl Model {
     pub(super) fn closed(self) -> Result<Self> {
         Ok(match self.learner.close(&self.space)? {
             None => self,
-            Some(learner) => Model::new(self.algorithm, self.spec, self.space, self.rows, learner),
+            Some(closed) => Model::fitted(self.algorithm, self.spec, self.space, self.rows, closed),
         })
     }
 
@@ -132,11 +145,9 @@ impl Model {
             return Err(Error::incompatible("learners of different kinds do not share a state"));
         }
         let fitted = self.learner.fit_peers(&started, &self.space)?;
-        let model = |((algorithm, spec), (learner, scorer)): (&(Algorithm, CheckedSpec), Peer)| {
+        let model = |((algorithm, spec), peer): (&(Algorithm, CheckedSpec), Peer)| {
             let (spec, space) = (spec.clone(), self.space.clone());
-            let model = Model::new(*algorithm, spec, space, self.rows, learner);
-            model.scorer.get_or_init(|| Arc::from(scorer));
-            model
+            Model::fitted(*algorithm, spec, space, self.rows, peer)
         };
         Ok(specs.iter().zip(fitted).map(model).collect())
     }

@@ -4,7 +4,7 @@ use super::super::algorithm::{closed, same_kind};
 use super::super::base::{
     Base, LinearScores, LogOdds, Purpose, Sample, Task, bag_weight, held_out,
 };
-use super::super::{Insight, Learner, Scorer};
+use super::super::{Insight, Learner, Peer, Scorer};
 use super::codec;
 use super::params::{Method, Params, Threshold, parents};
 use super::predict::ChainScorer;
@@ -191,14 +191,6 @@ impl Fitted {
     }
 }
 
-/// Whether there are other names among the new numbers.
-fn widens(ids: &Remap) -> bool {
-    [&ids.labels, &ids.sparse, &ids.values].into_iter().any(|ids| {
-        let kept = ids.iter().filter(|id| **id != DROPPED);
-        kept.clone().count() < kept.map(|&id| id as usize + 1).max().unwrap_or(0)
-    })
-}
-
 impl Learner for RowChains {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
         if self.is_closed() {
@@ -250,7 +242,7 @@ impl Learner for RowChains {
         let fitted = match &self.fitted {
             // Into a wider space a learner goes only to be merged: what was fitted does not count
             // there, but a closed learner has to stay closed.
-            Some(fitted) if widens(ids) => (!self.params.keep).then(|| fitted.clone()),
+            Some(fitted) if ids.widens() => (!self.params.keep).then(|| fitted.clone()),
             Some(fitted) => Some(fitted.remap(ids)),
             None => None,
         };
@@ -266,14 +258,16 @@ impl Learner for RowChains {
         codec::encode_rows(self)
     }
 
-    fn close(&self, space: &Space) -> Result<Option<Box<dyn Learner>>> {
+    fn close(&self, space: &Space) -> Result<Option<Peer>> {
         if self.fitted.is_some() {
             return Ok(None);
         }
         let rows = if self.params.keep { self.rows.clone() } else { RowStore::new(Keep::All) };
-        let fitted = Some(self.fitted(space)?);
+        let fitted = self.fitted(space)?;
+        let scorer = scorer(&self.params, space, fitted.clone());
         let (params, labels) = (self.params.clone(), self.labels.clone());
-        Ok(Some(Box::new(RowChains { params, rows, labels, fitted })))
+        let learner = RowChains { params, rows, labels, fitted: Some(fitted) };
+        Ok(Some((Box::new(learner), Box::new(scorer))))
     }
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {

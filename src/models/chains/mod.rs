@@ -55,7 +55,7 @@ use crate::error::Result;
 use arrow::array::StructArray;
 use params::{Method, Params};
 
-/// Binary relevance for the registry.
+/// Binary relevance for the registry, and what all of them have in common.
 pub(super) const BR: Algorithm = Algorithm {
     name: "br",
     summary: "binary relevance: every label by itself",
@@ -74,9 +74,9 @@ pub(super) const CC: Algorithm = Algorithm {
     parameters: params::CC,
     capabilities: |spec| params::capabilities(spec, Method::Chain),
     reference: "Read et al.: Classifier chains for multi-label classification",
-    features: params::features,
     start: |spec| start(spec, Method::Chain),
     resume: |spec, space, row| resume(spec, Method::Chain, space, row),
+    ..BR
 };
 
 /// Ensembles of classifier chains for the registry.
@@ -85,10 +85,9 @@ pub(super) const ECC: Algorithm = Algorithm {
     summary: "ensemble of classifier chains: ten orders and bags, mean vote",
     parameters: params::ECC,
     capabilities: |spec| params::capabilities(spec, Method::Ensemble),
-    reference: "Read et al.: Classifier chains for multi-label classification",
-    features: params::features,
     start: |spec| start(spec, Method::Ensemble),
     resume: |spec, space, row| resume(spec, Method::Ensemble, space, row),
+    ..CC
 };
 
 /// Probabilistic classifier chains for the registry.
@@ -98,9 +97,9 @@ pub(super) const PCC: Algorithm = Algorithm {
     parameters: params::PCC,
     capabilities: |spec| params::capabilities(spec, Method::Probabilistic),
     reference: "Dembczynski et al.: Bayes optimal multilabel classification via probabilistic classifier chains",
-    features: params::features,
     start: |spec| start(spec, Method::Probabilistic),
     resume: |spec, space, row| resume(spec, Method::Probabilistic, space, row),
+    ..BR
 };
 
 fn start(spec: &CheckedSpec, method: Method) -> Result<Box<dyn Learner>> {

@@ -3,14 +3,19 @@
 use super::super::{CheckedSpec, Learner};
 use super::fit::Lazy;
 use super::params::{Method, Params};
+use super::posterior::PosteriorCounts;
 use crate::data::Space;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::stats::{RowStore, StateReader, StateWriter};
 use arrow::array::StructArray;
+use std::sync::Arc;
 
 pub(super) fn encode(state: &Lazy) -> Result<StructArray> {
     let mut writer = StateWriter::default();
     writer.nested("rows", state.store.encode()?);
+    if state.params.counts() {
+        writer.nested("neighbours", PosteriorCounts::encode(state.counts.as_deref())?);
+    }
     writer.finish()
 }
 
@@ -21,11 +26,14 @@ pub(super) fn resume(
     row: &StructArray,
 ) -> Result<Box<dyn Learner>> {
     let params = Params::try_new(spec, method)?;
-    let store = RowStore::decode(params.keep, space, StateReader::new(row).nested("rows")?)?;
-    Ok(Box::new(Lazy { params, store }))
-}
-
-/// Fitting gives one scorer per learner.
-pub(super) fn nothing() -> Error {
-    Error::internal("fitting a lazy learner gave nothing")
+    let reader = StateReader::new(row);
+    let store = RowStore::decode(params.keep, space, reader.nested("rows")?)?;
+    let counts = if params.counts() {
+        let (table, row) = (store.table(), reader.nested("neighbours")?);
+        let k = params.asked(&table);
+        PosteriorCounts::decode(&table, space.labels.len(), k, row)?.map(Arc::new)
+    } else {
+        None
+    };
+    Ok(Box::new(Lazy { params, store, counts }))
 }

@@ -8,7 +8,7 @@ use super::predict::{CHUNK, Neighbourhood, Voting};
 use super::search::Search;
 use super::{codec, insight};
 use crate::data::{Remap, Rows, Space, Used};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::stats::{Keep, RowStore};
 use arrow::array::StructArray;
 use std::any::Any;
@@ -19,62 +19,91 @@ use std::sync::Arc;
 pub(super) struct Lazy {
     pub(super) params: Params,
     pub(super) store: RowStore,
+    /// How many neighbours of the rows have each label; of a finished model only.
+    pub(super) counts: Option<Arc<PosteriorCounts>>,
 }
 
 pub(super) fn start(spec: &CheckedSpec, method: Method) -> Result<Box<dyn Learner>> {
     let params = Params::try_new(spec, method)?;
-    Ok(Box::new(Lazy { params, store: RowStore::new(params.keep) }))
+    Ok(Box::new(Lazy { params, store: RowStore::new(params.keep), counts: None }))
 }
 
-/// The fitted parameters of learners that know the same rows: one search for those that measure
-/// distances alike, and one pass over the stored rows for all that count them.
-fn fit_together(store: &RowStore, learners: &[Params], space: &Space) -> Result<Vec<Voting>> {
+/// The fitted parameters of learners that know the same rows, and what was counted for them: one
+/// search for those that measure distances alike, and one pass over the stored rows for all that
+/// count them and have no counts yet.
+fn fit_together(
+    store: &RowStore,
+    learners: Vec<(Params, Option<Arc<PosteriorCounts>>)>,
+    space: &Space,
+) -> Result<Vec<(Lazy, Voting)>> {
     let table = store.table();
     let labels = space.labels.len();
-    let rows = usize::try_from(table.total()).unwrap_or(usize::MAX);
-    let mut fitted: Vec<(usize, Voting)> = Vec::new();
-    let mut left: Vec<(usize, Params)> = learners.iter().copied().enumerate().collect();
-    while let Some(&(_, first)) = left.first() {
+    let mut fitted: Vec<(usize, (Lazy, Voting))> = Vec::new();
+    let mut left: Vec<_> = learners.into_iter().enumerate().collect();
+    while let Some((_, (Params { metric, .. }, _))) = left.first() {
+        let metric = *metric;
         let (alike, others): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|(_, p)| p.metric == first.metric);
+            left.into_iter().partition(|(_, (p, _))| p.metric == metric);
         left = others;
-        let k = |p: &Params| p.k.min(rows);
-        let most = alike.iter().map(|(_, p)| k(p)).max().unwrap_or(0);
-        let search = Search::try_new(Arc::clone(&table), &space.features, first.metric, most)?;
-        let bayes = |p: &Params| matches!(p.method, Method::Bayes { .. });
-        let mut counts: Vec<(usize, PosteriorCounts)> = alike
-            .iter()
-            .filter(|(_, p)| bayes(p))
-            .map(|(i, p)| (*i, PosteriorCounts::new(&table, labels, k(p), p.by_distance)))
-            .collect();
-        let deepest = alike.iter().filter(|(_, p)| bayes(p)).map(|(_, p)| k(p)).max();
-        for start in (0..table.len()).step_by(CHUNK) {
-            let Some(deepest) = deepest else { break };
-            let range = start..table.len().min(start + CHUNK);
-            let neighbours = search.own_neighbours(range, deepest);
-            counts.iter_mut().for_each(|(_, c)| c.observe(&table, start, &neighbours));
+        let most = alike.iter().map(|(_, (p, _))| p.asked(&table)).max().unwrap_or(0);
+        let search = Search::try_new(Arc::clone(&table), &space.features, metric, most)?;
+        let mut known = Vec::new();
+        let mut counting = Vec::new();
+        for (i, (params, counts)) in alike {
+            let k = params.asked(&table);
+            match counts.filter(|c| c.fits(labels, k)) {
+                None if params.counts() => {
+                    counting.push((i, params, PosteriorCounts::new(&table, labels, k)));
+                }
+                counts => known.push((i, params, counts)),
+            }
         }
-        let near = Arc::new(Neighbourhood::new(search, most, alike.len() > 1));
-        for (i, params) in alike {
-            let counts = counts.iter().find(|c| c.0 == i).map(|c| &c.1);
-            fitted.push((i, Voting::new(params, labels, Arc::clone(&near), counts)));
+        if let Some(deepest) = counting.iter().map(|(_, p, _)| p.asked(&table)).max() {
+            for start in (0..table.len()).step_by(CHUNK) {
+                let range = start..table.len().min(start + CHUNK);
+                let neighbours = search.own_neighbours(range, deepest);
+                for (_, params, counts) in &mut counting {
+                    counts.observe(&table, start, &neighbours, params.by_distance);
+                }
+            }
+        }
+        known.extend(counting.into_iter().map(|(i, p, c)| (i, p, Some(Arc::new(c)))));
+        let near = Arc::new(Neighbourhood::new(search, most, known.len()));
+        for (i, params, counts) in known {
+            let voting = Voting::new(params, labels, Arc::clone(&near), counts.as_deref());
+            fitted.push((i, (Lazy { params, store: store.clone(), counts }, voting)));
         }
     }
     fitted.sort_by_key(|f| f.0);
     Ok(fitted.into_iter().map(|f| f.1).collect())
 }
 
+impl Lazy {
+    /// This learner with its counts, and its fitted parameters.
+    fn fitted(&self, space: &Space) -> Result<(Lazy, Voting)> {
+        let alone = vec![(self.params, self.counts.clone())];
+        let fitted = fit_together(&self.store, alone, space)?.into_iter().next();
+        fitted.ok_or_else(|| Error::internal("fitting a lazy learner gave nothing"))
+    }
+}
+
 impl Learner for Lazy {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
-        self.store.observe(rows, space)
+        self.store.observe(rows, space)?;
+        self.counts = None;
+        Ok(())
     }
 
     fn merge(&mut self, other: &dyn Learner) -> Result<()> {
-        self.store.merge(&same_kind::<Lazy>(other)?.store)
+        self.store.merge(&same_kind::<Lazy>(other)?.store)?;
+        self.counts = None;
+        Ok(())
     }
 
     fn forget(&mut self, other: &dyn Learner) -> Result<()> {
-        self.store.forget(&same_kind::<Lazy>(other)?.store)
+        self.store.forget(&same_kind::<Lazy>(other)?.store)?;
+        self.counts = None;
+        Ok(())
     }
 
     fn takes_weights(&self) -> bool {
@@ -88,16 +117,26 @@ impl Learner for Lazy {
     }
 
     fn remap(&self, ids: &Remap) -> Box<dyn Learner> {
-        Box::new(Lazy { params: self.params, store: self.store.remap(ids) })
+        // Into a wider space a learner goes only to be merged: it is counted anew after that.
+        let counts = self.counts.as_ref().filter(|_| !ids.widens());
+        let counts = counts.map(|counts| Arc::new(counts.remap(ids)));
+        Box::new(Lazy { params: self.params, store: self.store.remap(ids), counts })
     }
 
     fn encode(&self) -> Result<StructArray> {
         codec::encode(self)
     }
 
+    fn close(&self, space: &Space) -> Result<Option<Peer>> {
+        if !self.params.counts() || self.counts.is_some() {
+            return Ok(None);
+        }
+        let (learner, voting) = self.fitted(space)?;
+        Ok(Some((Box::new(learner), Box::new(voting))))
+    }
+
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
-        let fitted = fit_together(&self.store, &[self.params], space)?.into_iter().next();
-        fitted.map(|f| Box::new(f) as Box<dyn Scorer>).ok_or_else(codec::nothing)
+        Ok(Box::new(self.fitted(space)?.1))
     }
 
     fn needs_order(&self) -> bool {
@@ -109,13 +148,10 @@ impl Learner for Lazy {
     }
 
     fn fit_peers(&self, peers: &[Box<dyn Learner>], space: &Space) -> Result<Vec<Peer>> {
-        let params = peers.iter().map(|p| same_kind::<Lazy>(&**p).map(|p| p.params));
-        let params = params.collect::<Result<Vec<Params>>>()?;
-        let fitted = fit_together(&self.store, &params, space)?;
-        let peer = |(params, voting): (Params, Voting)| -> Peer {
-            (Box::new(Lazy { params, store: self.store.clone() }), Box::new(voting))
-        };
-        Ok(params.into_iter().zip(fitted).map(peer).collect())
+        let params = peers.iter().map(|p| same_kind::<Lazy>(&**p).map(|p| (p.params, None)));
+        let fitted = fit_together(&self.store, params.collect::<Result<Vec<_>>>()?, space)?;
+        let peer = |(learner, voting)| -> Peer { (Box::new(learner), Box::new(voting)) };
+        Ok(fitted.into_iter().map(peer).collect())
     }
 
     fn insight(&self, space: &Space, most: usize) -> Insight {
@@ -131,7 +167,7 @@ impl Learner for Lazy {
     }
 
     fn heap_size(&self) -> usize {
-        self.store.heap_size()
+        self.store.heap_size() + self.counts.as_ref().map_or(0, |c| c.heap_size())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -6,7 +6,7 @@ use super::super::{Allowed, CheckedSpec, Parameter};
 use super::search::{Distance, IndexKind, Metric, Scale};
 use crate::data::FeatureOptions;
 use crate::error::Result;
-use crate::stats::Keep;
+use crate::stats::{Keep, RowTable};
 
 const K: Parameter = Parameter {
     name: "k",
@@ -121,6 +121,16 @@ impl Params {
             metric: Metric { scale, distance, index },
             bounds: (spec.whole(MAX_LABELS.name)?, spec.whole(MAX_FEATURES.name)?),
         })
+    }
+
+    /// Whether rows are counted by how many of their neighbours have a label.
+    pub(super) fn counts(&self) -> bool {
+        matches!(self.method, Method::Bayes { .. })
+    }
+
+    /// How many neighbours are asked: no more than there are.
+    pub(super) fn asked(&self, table: &RowTable) -> usize {
+        usize::try_from(table.total()).map_or(self.k, |rows| rows.min(self.k))
     }
 
     /// What decides the state besides the rows.

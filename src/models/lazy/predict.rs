@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Queries that are searched at a time: their neighbours are in memory.
 pub(super) const CHUNK: usize = 4096;
-/// How many answers are remembered for learners that share a search.
+/// How many answers are remembered when several learners share a search.
 const REMEMBERED: usize = 16;
 
 /// Neighbours, and a hash of the rows that asked for them.
@@ -25,31 +25,33 @@ type Answer = (u64, Arc<Neighbours>);
 pub(super) struct Neighbourhood {
     pub(super) search: Search,
     pub(super) k: usize,
-    /// The answers given last; only when several learners ask.
-    answers: Option<Mutex<Vec<Answer>>>,
+    /// The answers given last, for learners that ask about the same rows in turn, and for one that
+    /// predicts rows and scores them.
+    answers: Mutex<Vec<Answer>>,
+    /// How many of them are kept.
+    remembered: usize,
 }
 
 impl Neighbourhood {
-    pub(super) fn new(search: Search, k: usize, shared: bool) -> Self {
-        Neighbourhood { search, k, answers: shared.then(Mutex::default) }
+    /// The neighbourhood that so many `learners` share.
+    pub(super) fn new(search: Search, k: usize, learners: usize) -> Self {
+        let remembered = if learners > 1 { REMEMBERED } else { 1 };
+        Neighbourhood { search, k, answers: Mutex::default(), remembered }
     }
 
     /// The neighbours of `rows` from `first` on, at most [`CHUNK`] of them.
     fn of(&self, rows: &Rows, first: usize) -> Arc<Neighbours> {
         let range = first..rows.len.min(first + CHUNK);
-        let Some(answers) = &self.answers else {
-            return Arc::new(self.search.neighbours(rows, range, self.k));
-        };
         let hash = fingerprint(rows, first);
-        let list = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, answer)) = list.iter().find(|a| a.0 == hash) {
             return Arc::clone(answer);
         }
         // Searching spreads over threads, which might come here: not under the lock.
         drop(list);
         let answer = Arc::new(self.search.neighbours(rows, range, self.k));
-        let mut list = answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.len() >= REMEMBERED {
+        let mut list = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.len() >= self.remembered {
             list.remove(0);
         }
         list.push((hash, Arc::clone(&answer)));
@@ -76,6 +78,8 @@ fn fingerprint(rows: &Rows, first: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct Voting {
     params: Params,
+    /// How many neighbours are asked.
+    k: usize,
     labels: usize,
     near: Arc<Neighbourhood>,
     /// ML-kNN: by label and number of neighbours that have it.
@@ -93,13 +97,8 @@ impl Voting {
             (Method::Bayes { smoothing }, Some(counts)) => counts.log_odds(smoothing),
             _ => Vec::new(),
         };
-        Voting { params, labels, near, log_odds }
-    }
-
-    /// How many neighbours are asked: no more than there are.
-    fn k(&self) -> usize {
-        usize::try_from(self.near.search.table().total())
-            .map_or(self.params.k, |n| n.min(self.params.k))
+        let k = params.asked(near.search.table());
+        Voting { params, k, labels, near, log_odds }
     }
 
     /// Counts the votes for each row in turn.
@@ -109,7 +108,7 @@ impl Voting {
         for first in (0..rows.len).step_by(CHUNK) {
             let neighbours = self.near.of(rows, first);
             for i in 0..neighbours.len() {
-                let found = neighbours.of(i, self.params.k);
+                let found = neighbours.of(i, self.k);
                 votes.count(self.labels, sets, found, self.params.by_distance);
                 visit(&votes, found.0);
             }
@@ -118,8 +117,7 @@ impl Voting {
 
     /// The log-odds of label `y` when `having` neighbours have it (ML-kNN).
     fn posterior(&self, y: u32, having: usize) -> f64 {
-        let k = self.k();
-        self.log_odds[y as usize * (k + 1) + having.min(k)]
+        self.log_odds[y as usize * (self.k + 1) + having.min(self.k)]
     }
 
     /// The label sets of neighbours with their weights; heaviest first, then nearest first.

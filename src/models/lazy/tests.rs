@@ -50,7 +50,8 @@ fn grid(dice: &mut Dice, len: usize, missing: usize) -> Vec<Row> {
             continue;
         }
         let x = [0, 1, 2].map(|_| dice.unless(missing, |d| d.below(5) as f64 / 4.0));
-        let flag = dice.unless(missing, |d| d.below(2) == 0);
+        // Most rows have the flag, few a word: both ways of listing them.
+        let flag = dice.unless(missing, |d| d.below(4) > 0);
         let city = dice.unless(missing, |d| d.below(3));
         let words = dice.unless(missing, |d| (0..d.below(3)).map(|_| d.below(4)).collect());
         let labels = (0..4).filter(|&y| dice.below(3) == 0 || x[0] == Some(y as f64 / 4.0));

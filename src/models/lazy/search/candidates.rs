@@ -1,5 +1,7 @@
 //! The nearest so far, by distances that are nearly right.
 
+use super::nearer;
+
 /// Collects points that may be among the `k` nearest.
 ///
 /// Distances come with an error of at most `margin`. A point is out of the question when `k` others
@@ -62,12 +64,11 @@ impl Candidates {
     pub(super) fn finish(&mut self, exact: impl Fn(u32) -> f64) -> &[(f64, u32)] {
         self.sift();
         self.found.iter_mut().for_each(|c| c.0 = exact(c.1));
-        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if self.k > 0 && self.found.len() > self.k {
-            self.found.select_nth_unstable_by(self.k - 1, order);
+            self.found.select_nth_unstable_by(self.k - 1, nearer);
         }
         self.found.truncate(self.k);
-        self.found.sort_unstable_by(order);
+        self.found.sort_unstable_by(nearer);
         &self.found
     }
 }

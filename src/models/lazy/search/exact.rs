@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Stored points per matrix product: with the queries of a block, they stay in the cache.
 const DENSE_BLOCK: usize = 1024;
-/// Stored points per pass over the inverted index.
-const SPARSE_BLOCK: usize = 8192;
+/// Stored points per pass over the inverted index: their distances stay in the nearest cache.
+const SPARSE_BLOCK: usize = 4096;
 /// The most queries of a block.
 const QUERIES: usize = 128;
 
@@ -115,9 +115,7 @@ impl Exact {
                 self.nearest_of_block(queries, block, k, &take, scratch)
             })
             .collect();
-        let mut all = Neighbours::default();
-        parts.iter().for_each(|part| all.extend(part));
-        all
+        Neighbours::joined(&parts)
     }
 
     fn nearest_of_block(
@@ -200,7 +198,9 @@ impl Exact {
     /// A bound on the difference between quick and exact distances of `query`.
     ///
     /// A sum of `n` products in any order is off by at most `n eps` of the sum of their absolute
-    /// values; both ways of computing a distance add up at most the terms of both points.
+    /// values; both ways of computing a distance add up at most the terms of both points, and the
+    /// quick one those of terms that most points have: their squares add up to at most twice those
+    /// of the largest point.
     fn margin(&self, queries: &Points, query: usize) -> f64 {
         let size = norm(queries, query, self.distance);
         let scale = match self.distance {
@@ -209,7 +209,7 @@ impl Exact {
             Distance::Cosine => size,
         };
         let terms = self.terms + queries.sparse.row(query).0.len();
-        4.0 * terms as f64 * f64::EPSILON * scale
+        8.0 * terms as f64 * f64::EPSILON * scale
     }
 }
 

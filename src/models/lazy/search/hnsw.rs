@@ -5,7 +5,7 @@
 //! with a fixed seed, so that equal rows give equal answers.
 
 use super::points::Points;
-use super::{Distance, Neighbours};
+use super::{Distance, Neighbours, nearer};
 use crate::error::{Error, Result};
 use instant_distance::{Builder, Point, Search};
 use rayon::prelude::*;
@@ -53,7 +53,10 @@ impl Hnsw {
         let builder = Builder::default()
             .seed(1)
             .ef_construction(BUILD_BREADTH)
-            .ef_search(BREADTH.max(2 * k + 2));
+            .ef_search(BREADTH.max(2 * k + 2))
+            // The nearest are linked. Choosing links in all directions takes up to fourteen times as
+            // long and finds hardly more.
+            .select_heuristic(None);
         // Threads would insert points in an order that is not the same in every run.
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let one = one.map_err(|e| Error::internal(format!("a thread for the index: {e}")))?;
@@ -83,9 +86,7 @@ impl Hnsw {
                         let far = queries.far(i, &there.points, there.i as usize, self.distance);
                         (far, there.i)
                     }));
-                    found.sort_unstable_by(|a: &(f64, u32), b| {
-                        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
-                    });
+                    found.sort_unstable_by(nearer);
                     found.truncate(k);
                     let mut out = Neighbours::default();
                     take(i, found, &mut out);
@@ -93,8 +94,6 @@ impl Hnsw {
                 },
             )
             .collect();
-        let mut all = Neighbours::default();
-        parts.iter().for_each(|part| all.extend(part));
-        all
+        Neighbours::joined(&parts)
     }
 }

@@ -48,6 +48,7 @@ use exact::Exact;
 use hnsw::Hnsw;
 use points::Points;
 use scaling::Scaling;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -104,12 +105,22 @@ impl Neighbours {
         (&self.rows[start..end], &self.distances[start..end])
     }
 
-    fn extend(&mut self, other: &Neighbours) {
-        let before = self.rows.len();
-        self.ends.extend(other.ends.iter().map(|end| before + end));
-        self.rows.extend(&other.rows);
-        self.distances.extend(&other.distances);
+    /// The answers to consecutive parts of the queries as one.
+    fn joined(parts: &[Neighbours]) -> Neighbours {
+        let mut all = Neighbours::default();
+        for part in parts {
+            let before = all.rows.len();
+            all.ends.extend(part.ends.iter().map(|end| before + end));
+            all.rows.extend(&part.rows);
+            all.distances.extend(&part.distances);
+        }
+        all
     }
+}
+
+/// The order of points by their distances; of equally near ones that with the lower number is first.
+fn nearer(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
 /// How the nearest points are found.

@@ -9,13 +9,25 @@ use crate::data::MISSING_CATEGORY;
 pub(super) struct Postings {
     /// For each block and term, where its points begin.
     offsets: Vec<u32>,
-    /// Points, counted from the first of their block.
-    points: Vec<u32>,
+    /// Points, counted from the first of their block, which has at most 2^16.
+    points: Vec<u16>,
+    /// The value of each of them; empty when every term says it for all.
     values: Vec<f64>,
     /// Sparse features, then category values.
-    terms: usize,
+    terms: Vec<Term>,
     sparse: usize,
     block: usize,
+}
+
+/// What the points listed under a term have there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Term {
+    /// Each its own value.
+    Own,
+    /// All the same: flags, tokens, categories.
+    Alike(f64),
+    /// Nothing: all points but the listed ones have this value. For what most points have.
+    Others(f64),
 }
 
 /// The coordinate of a category: two that differ are 1 apart.
@@ -29,7 +41,7 @@ fn category_value(distance: Distance) -> f64 {
 
 impl Postings {
     /// The index of `points`, which have `sparse` features and `values` category values, in blocks
-    /// of `block` points. The values of a point are multiplied by its `scale`.
+    /// of `block` points, at most 2^16. The values of a point are multiplied by its `scale`.
     pub(super) fn new(
         points: &Points,
         (sparse, values): (usize, usize),
@@ -37,37 +49,47 @@ impl Postings {
         block: usize,
         scale: impl Fn(usize) -> f64,
     ) -> Self {
-        let terms = sparse + values;
-        let blocks = points.len.div_ceil(block.max(1));
-        let mut index = Postings {
-            offsets: vec![0; blocks * terms + 1],
-            points: Vec::new(),
-            values: Vec::new(),
-            terms,
-            sparse,
-            block,
-        };
         let each = |visit: &mut dyn FnMut(usize, usize, f64)| {
             for i in 0..points.len {
-                let first = i / block * terms;
-                entries(points, i, sparse, distance, |term, value| visit(first + term, i, value));
+                let scale = scale(i);
+                entries(points, i, sparse, distance, |t, value| visit(i, t, value * scale));
             }
         };
-        each(&mut |slot, _, _| index.offsets[slot + 1] += 1);
-        for slot in 1..index.offsets.len() {
-            index.offsets[slot] += index.offsets[slot - 1];
+        let terms = kinds(sparse + values, points.len, each);
+        let others = |t: usize| matches!(terms[t], Term::Others(_));
+        let frequent: Vec<usize> = (0..terms.len()).filter(|&t| others(t)).collect();
+        // The points that have a term, or for those that most points have, the others.
+        let listed = |visit: &mut dyn FnMut(usize, usize, f64)| {
+            let mut last = vec![usize::MAX; if frequent.is_empty() { 0 } else { terms.len() }];
+            for i in 0..points.len {
+                let scale = scale(i);
+                entries(points, i, sparse, distance, |t, value| match others(t) {
+                    true => last[t] = i,
+                    false => visit(i, t, value * scale),
+                });
+                frequent.iter().filter(|&&t| last[t] != i).for_each(|&t| visit(i, t, 0.0));
+            }
+        };
+        let blocks = points.len.div_ceil(block.max(1));
+        let slot = |i: usize, t: usize| i / block * terms.len() + t;
+        let mut offsets = vec![0u32; blocks * terms.len() + 1];
+        listed(&mut |i, t, _| offsets[slot(i, t) + 1] += 1);
+        for slot in 1..offsets.len() {
+            offsets[slot] += offsets[slot - 1];
         }
-        let entries = index.offsets.last().map_or(0, |&n| n as usize);
-        index.points = vec![0; entries];
-        index.values = vec![0.0; entries];
-        let mut next = index.offsets.clone();
-        each(&mut |slot, i, value| {
-            let at = next[slot] as usize;
-            next[slot] += 1;
-            index.points[at] = (i % block) as u32;
-            index.values[at] = value * scale(i);
+        let entries = offsets.last().map_or(0, |&n| n as usize);
+        let own = terms.contains(&Term::Own);
+        let mut index = (vec![0u16; entries], vec![0.0; if own { entries } else { 0 }]);
+        let mut next = offsets.clone();
+        listed(&mut |i, t, value| {
+            let at = next[slot(i, t)] as usize;
+            next[slot(i, t)] += 1;
+            index.0[at] = (i % block) as u16;
+            if own {
+                index.1[at] = value;
+            }
         });
-        index
+        Postings { offsets, points: index.0, values: index.1, terms, sparse, block }
     }
 
     /// Adds to `near`, for the points of block number `block`, what the features that they share
@@ -80,20 +102,29 @@ impl Postings {
         distance: Distance,
         near: &mut [f64],
     ) {
+        let mut all = 0.0;
         entries(queries, query, self.sparse, distance, |term, x| {
-            let slot = block * self.terms + term;
+            let slot = block * self.terms.len() + term;
             let range = self.offsets[slot] as usize..self.offsets[slot + 1] as usize;
-            let shared = self.points[range.clone()].iter().zip(&self.values[range]);
-            match distance {
-                Distance::Euclidean => {
-                    shared.for_each(|(&i, y)| near[i as usize] -= 2.0 * x * y);
+            let points = self.points[range.clone()].iter().map(|&i| i as usize);
+            match self.terms[term] {
+                Term::Own => points
+                    .zip(&self.values[range])
+                    .for_each(|(i, &y)| near[i] += change(distance, x, y)),
+                Term::Alike(y) => {
+                    let change = change(distance, x, y);
+                    points.for_each(|i| near[i] += change);
                 }
-                Distance::Cosine => shared.for_each(|(&i, y)| near[i as usize] -= x * y),
-                Distance::Manhattan => shared.for_each(|(&i, y)| {
-                    near[i as usize] += (x - y).abs() - x.abs() - y.abs();
-                }),
+                Term::Others(y) => {
+                    let change = change(distance, x, y);
+                    all += change;
+                    points.for_each(|i| near[i] -= change);
+                }
             }
         });
+        if all != 0.0 {
+            near.iter_mut().for_each(|near| *near += all);
+        }
     }
 
     /// How many points are in a block.
@@ -102,7 +133,43 @@ impl Postings {
     }
 }
 
+/// How each of so many terms is listed; `each` visits points, terms and values.
+fn kinds(
+    terms: usize,
+    points: usize,
+    each: impl Fn(&mut dyn FnMut(usize, usize, f64)),
+) -> Vec<Term> {
+    // How many have it, and the value of all of them where that is one.
+    let mut seen = vec![(0, 0.0); terms];
+    each(&mut |_, t, value| {
+        let (count, first) = &mut seen[t];
+        if *count == 0 {
+            *first = value;
+        } else if *first != value {
+            *first = f64::NAN;
+        }
+        *count += 1;
+    });
+    let kind = |(count, value): (usize, f64)| match value {
+        value if value.is_nan() => Term::Own,
+        value if 2 * count > points => Term::Others(value),
+        value => Term::Alike(value),
+    };
+    seen.into_iter().map(kind).collect()
+}
+
+/// What a feature that both have changes in the distance of points with `x` and `y` there.
+#[inline(always)]
+fn change(distance: Distance, x: f64, y: f64) -> f64 {
+    match distance {
+        Distance::Euclidean => -2.0 * x * y,
+        Distance::Cosine => -x * y,
+        Distance::Manhattan => (x - y).abs() - x.abs() - y.abs(),
+    }
+}
+
 /// The terms of point `i` and their values.
+#[inline(always)]
 fn entries(
     points: &Points,
     i: usize,

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::models::lazy::posterior::PosteriorCounts;
+use crate::stats::StateWriter;
 use crate::store::to_bytes;
 
 #[test]
@@ -67,6 +69,64 @@ fn parts_merge_into_the_same_model() {
         merged.merge(&train("mlknn(k=4)", part, Columns::Mixed)).unwrap();
     }
     assert_eq!(to_bytes(&merged.finish().unwrap()).unwrap(), to_bytes(&whole).unwrap());
+}
+
+#[test]
+fn counts_of_neighbours_are_kept_and_renewed() {
+    let (rows, more) = (grid(&mut Dice(8), 60, 6), grid(&mut Dice(9), 20, 6));
+    let all: Vec<Row> = rows.iter().chain(&more).cloned().collect();
+    let (registry, columns) = (Registry::default(), Columns::Mixed);
+    for spec in ["mlknn(k=4)", "mlknn(k=200)", "mlknn(k=3, weight=distance, distance=manhattan)"] {
+        let model = train(spec, &rows, columns);
+        let stored = crate::store::from_bytes(&to_bytes(&model).unwrap(), &registry).unwrap();
+        assert!(state(&stored).counts.is_some());
+        assert_eq!(state(&stored).counts, state(&model).counts);
+        agrees_with_brute_force(&stored, &features(&more, columns));
+        // With more rows, and without them again, they are those of the rows there are.
+        let mut trainer = stored.reopen().unwrap();
+        trainer.observe(&labels(&more), &features(&more, columns)).unwrap();
+        let grown = trainer.finish().unwrap();
+        assert_eq!(to_bytes(&grown).unwrap(), to_bytes(&train(spec, &all, columns)).unwrap());
+        assert_ne!(state(&grown).counts, state(&model).counts);
+        trainer.forget(&train(spec, &more, columns)).unwrap();
+        assert_eq!(to_bytes(&trainer.finish().unwrap()).unwrap(), to_bytes(&model).unwrap());
+        // What is still open has none, and other learners never have.
+        assert!(state(&trainer.state().unwrap()).counts.is_none());
+    }
+    assert!(state(&train("brknn", &rows, columns)).counts.is_none());
+}
+
+#[test]
+fn counts_that_do_not_fit_the_rows_are_corrupt() {
+    let model = train("mlknn(k=4)", &grid(&mut Dice(8), 30, 0), Columns::Dense);
+    let table = state(&model).store.table();
+    let read = |counted: u32, label: u32, neighbours: u32, with: f64, without: f64| {
+        let mut writer = StateWriter::default();
+        writer.u32s("counted", [counted]);
+        writer.u32s("label", [label]);
+        writer.u32s("neighbours", [neighbours]);
+        writer.f64s("with", [with]);
+        writer.f64s("without", [without]);
+        PosteriorCounts::decode(&table, 4, 4, &writer.finish().unwrap())
+    };
+    assert!(read(1, 3, 4, 1.0, 0.0).is_ok());
+    let odd = [
+        read(1, 4, 1, 1.0, 0.0),
+        read(1, 0, 0, 1.0, 0.0),
+        read(1, 0, 5, 1.0, 0.0),
+        read(1, 0, 1, 31.0, 0.0),
+        read(1, 0, 1, 0.0, 31.0),
+        read(1, 0, 1, -1.0, 1.0),
+        read(1, 0, 1, 0.5, 0.0),
+        read(1, 0, 1, f64::NAN, 1.0),
+        read(1, 0, 1, f64::INFINITY, 1.0),
+        read(1, 0, 1, 0.0, 0.0),
+        read(0, 0, 1, 1.0, 0.0),
+        read(2, 0, 1, 1.0, 0.0),
+    ];
+    for (case, counts) in odd.into_iter().enumerate() {
+        assert_eq!(counts.unwrap_err().kind(), ErrorKind::Corrupt, "case {case}");
+    }
 }
 
 #[test]
