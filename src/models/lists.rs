@@ -101,9 +101,9 @@ impl LabelLists {
     ///
     /// # Errors
     ///
-    /// Rows that were pushed otherwise.
+    /// Rows that were pushed otherwise, or that take more than 2 GiB.
     pub fn names(self) -> Result<ListArray> {
-        let names = texts(self.names, self.text);
+        let names = texts(self.names, self.text)?;
         list(self.rows, names, LabelLists::name_type())
     }
 
@@ -113,7 +113,7 @@ impl LabelLists {
     ///
     /// As [`LabelLists::names`].
     pub fn scored(self) -> Result<ListArray> {
-        let names = texts(self.names, self.text);
+        let names = texts(self.names, self.text)?;
         list(
             self.rows,
             pairs(LabelLists::scored_type(), names, self.numbers)?,
@@ -127,14 +127,20 @@ impl LabelLists {
     ///
     /// As [`LabelLists::names`].
     pub fn ranked_sets(self) -> Result<ListArray> {
-        let sets = list(self.sets, texts(self.names, self.text), LabelLists::name_type())?;
+        let sets = list(self.sets, texts(self.names, self.text)?, LabelLists::name_type())?;
         let entries = pairs(LabelLists::set_type(), Arc::new(sets), self.numbers)?;
         list(self.rows, entries, LabelLists::set_type())
     }
 }
 
-fn texts(ends: Vec<i32>, text: Vec<u8>) -> ArrayRef {
-    Arc::new(StringArray::new(OffsetBuffer::new(ends.into()), text.into(), None))
+fn texts(ends: Vec<i32>, text: Vec<u8>) -> Result<ArrayRef> {
+    if text.len() > i32::MAX as usize {
+        return Err(Error::limit(
+            "the labels of one batch take more than 2 GiB: ask for fewer labels, or use smaller \
+             batches",
+        ));
+    }
+    Ok(Arc::new(StringArray::try_new(OffsetBuffer::new(ends.into()), text.into(), None)?))
 }
 
 fn list(ends: Vec<i32>, entries: ArrayRef, item: DataType) -> Result<ListArray> {
