@@ -5,7 +5,7 @@ use super::output;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{from_datafusion, run_each};
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, UInt64Type};
+use arrow::datatypes::{DataType, Field, Fields, UInt64Type};
 use arrow::ipc::writer::StreamWriter;
 use datafusion::prelude::SessionContext;
 use indicatif::ProgressBar;
@@ -129,10 +129,18 @@ async fn write_stream(
     Ok(rows)
 }
 
+/// The options of DataFusion that are false for Parquet: numbers with a fraction get no dictionary.
+/// They seldom repeat, and building one takes half the time and memory of writing.
+pub(super) fn without_dictionary(fields: &Fields) -> impl Iterator<Item = String> {
+    // A dot in the name would be taken for a path into a struct.
+    let plain = |f: &&Arc<Field>| f.data_type().is_floating() && !f.name().contains('.');
+    let columns = fields.iter().filter(plain);
+    columns.map(|f| format!("format.dictionary_enabled::{}", f.name()))
+}
+
 /// The statement that writes the rows of `query` to the file `name`.
 ///
-/// CSV has no lists: a list of labels is written as `a;b`. In Parquet, numbers with a fraction get no
-/// dictionary: they seldom repeat, and building one takes half the time and memory of writing.
+/// CSV has no lists: a list of labels is written as `a;b`.
 async fn copy_statement(
     query: &str,
     ctx: &SessionContext,
@@ -150,12 +158,8 @@ async fn copy_statement(
         let columns: Vec<String> = fields.iter().map(column).collect();
         query = format!("SELECT {} FROM ({query})", columns.join(", "));
     } else if format == FileFormat::Parquet {
-        // A dot in the name would be taken for a path into a struct.
-        let plain = |f: &&Arc<Field>| f.data_type().is_floating() && !f.name().contains('.');
-        let option = |f: &Arc<Field>| {
-            format!("{} 'false'", literal(&format!("format.dictionary_enabled::{}", f.name())))
-        };
-        let columns: Vec<String> = fields.iter().filter(plain).map(option).collect();
+        let without = without_dictionary(fields).map(|o| format!("{} 'false'", literal(&o)));
+        let columns: Vec<String> = without.collect();
         if !columns.is_empty() {
             options = format!(" OPTIONS ({})", columns.join(", "));
         }

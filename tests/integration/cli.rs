@@ -326,6 +326,24 @@ fn outputs_have_the_format_of_their_extension() {
 }
 
 #[test]
+fn files_are_added_to_a_directory_when_all_are_written() {
+    let place = Workplace::with_data();
+    let count = |from: &str| place.rows(&format!("SELECT count(*) FROM '{from}'"));
+    let rows = count("t.parquet");
+    place.rows("COPY (SELECT * FROM 't.parquet') TO 'days/' STORED AS PARQUET");
+    assert_eq!(count("days/*.parquet"), rows);
+    place.rows("COPY (SELECT * FROM 't.parquet') TO 'days/' STORED AS PARQUET");
+    let twice: u64 = rows[0].parse::<u64>().unwrap() * 2;
+    assert_eq!(count("days/*.parquet"), [twice.to_string()]);
+    let before = (place.files("."), place.files("days"));
+    // Fails in the last row, when most of the others were written.
+    let failing =
+        "COPY (SELECT id, 1 / (199 - id) AS x FROM 't.parquet') TO 'days/' STORED AS PARQUET";
+    assert!(place.failure(&["sql", failing]).1.contains("ivide by zero"));
+    assert_eq!((place.files("."), place.files("days")), before);
+}
+
+#[test]
 fn help_names_every_command() {
     let place = Workplace::new();
     let help = place.ok(&["--help"]);

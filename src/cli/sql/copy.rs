@@ -1,5 +1,6 @@
 //! `COPY ... TO` whose output appears when it is complete.
 
+use crate::cli::sink::without_dictionary;
 use crate::error::{Error, Result};
 use crate::store::AtomicFile;
 use datafusion::logical_expr::LogicalPlan;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// An output that is written under another name.
 pub(super) enum Output {
     File(AtomicFile),
-    Directory(NewDirectory),
+    Directory(HiddenDirectory),
 }
 
 impl Output {
@@ -21,10 +22,15 @@ impl Output {
     }
 }
 
-/// Lets a `COPY` to a file of this machine, or to a directory that is not there yet, write under a
-/// temporary name. Files that are added to a directory get names of their own and stay as they are.
+/// Lets a `COPY` to a file or directory of this machine write under a temporary name, and Parquet as
+/// the other commands write it. Files that are added to a directory get names of their own.
 pub(super) fn redirect(plan: &mut LogicalPlan) -> Result<Option<Output>> {
     let LogicalPlan::Copy(copy) = plan else { return Ok(None) };
+    let chosen = copy.options.keys().any(|key| key.contains("dictionary_enabled"));
+    if copy.file_type.get_ext() == "parquet" && !chosen {
+        let without = without_dictionary(copy.input.schema().fields());
+        copy.options.extend(without.map(|option| (option, "false".to_string())));
+    }
     if copy.output_url.contains("://") {
         return Ok(None);
     }
@@ -36,10 +42,10 @@ pub(super) fn redirect(plan: &mut LogicalPlan) -> Result<Option<Output>> {
         let file = AtomicFile::try_new(&destination)?;
         let temporary = text(file.temporary())?;
         (Output::File(file), temporary)
-    } else if destination.exists() {
+    } else if destination.file_name().is_none() {
         return Ok(None);
     } else {
-        let directory = NewDirectory::new(destination);
+        let directory = HiddenDirectory::new(destination);
         let temporary = format!("{}/", text(&directory.temporary)?);
         (Output::Directory(directory), temporary)
     };
@@ -52,32 +58,50 @@ fn text(path: &Path) -> Result<String> {
     text.ok_or_else(|| Error::usage(format!("output `{}` is no valid UTF-8", path.display())))
 }
 
-/// A directory that gets its name when all its files are written.
-pub(super) struct NewDirectory {
+/// A directory whose files appear when all of them are written.
+pub(super) struct HiddenDirectory {
     destination: PathBuf,
     temporary: PathBuf,
 }
 
-impl NewDirectory {
+impl HiddenDirectory {
     fn new(destination: PathBuf) -> Self {
         let mut name = std::ffi::OsString::from(format!(".{}.part-", std::process::id()));
         name.push(destination.file_name().unwrap_or_default());
         let temporary = destination.with_file_name(name);
-        NewDirectory { destination, temporary }
+        HiddenDirectory { destination, temporary }
     }
 
     fn commit(self) -> Result<()> {
         let name = format!("output `{}`", self.destination.display());
         // Without rows there is no file and no directory.
         let made = std::fs::create_dir_all(&self.temporary);
-        made.and_then(|()| std::fs::rename(&self.temporary, &self.destination))
-            .map_err(|e| Error::io(name, e))
+        made.and_then(|()| match self.destination.is_dir() {
+            true => move_into(&self.temporary, &self.destination),
+            false => std::fs::rename(&self.temporary, &self.destination),
+        })
+        .map_err(|e| Error::io(name, e))
     }
 }
 
-impl Drop for NewDirectory {
+/// Moves what is in `from` to the directory `to`, directories by what is in them.
+fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            std::fs::create_dir_all(&target)?;
+            move_into(&entry.path(), &target)?;
+        } else {
+            std::fs::rename(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+impl Drop for HiddenDirectory {
     fn drop(&mut self) {
-        // After a commit it is not there any more; there is nobody to tell about the rest.
+        // After a commit it is not there any more, or empty; there is nobody to tell about the rest.
         let _ = std::fs::remove_dir_all(&self.temporary);
     }
 }
