@@ -343,28 +343,26 @@ impl Gaussians {
 
 /// `sum_i (x_i - mean_i)^2 / v_i`.
 fn distance(row: &[f64], mean: &[f64], inverse: &[f64]) -> f64 {
-    let whole = row.len() - row.len() % LANES;
-    let sums = distances(&row[..whole], &mean[..whole], &inverse[..whole]);
-    let mut rest = 0.0;
-    for d in whole..row.len() {
-        rest += (row[d] - mean[d]) * (row[d] - mean[d]) * inverse[d];
-    }
-    sums.iter().sum::<f64>() + rest
-}
-
-/// The sum of every [`LANES`]th term. Apart from its use, or else the compiler takes the vectors it
-/// adds apart in every round.
-#[inline(never)]
-fn distances(row: &[f64], mean: &[f64], inverse: &[f64]) -> [f64; LANES] {
+    let len = row.len();
+    let (mean, inverse) = (&mean[..len], &inverse[..len]);
     let mut sums = [0.0; LANES];
-    let (rows, means) = (row.chunks_exact(LANES), mean.chunks_exact(LANES));
-    for ((x, m), s) in rows.zip(means).zip(inverse.chunks_exact(LANES)) {
+    let mut start = 0;
+    // Slices and sums in pairs rather than iterators: a third quicker.
+    while start + LANES <= len {
+        let lanes = start..start + LANES;
+        let (x, m, s) = (&row[lanes.clone()], &mean[lanes.clone()], &inverse[lanes]);
         for lane in 0..LANES {
             let t = x[lane] - m[lane];
             sums[lane] += t * t * s[lane];
         }
+        start += LANES;
     }
-    sums
+    let mut rest = 0.0;
+    for d in start..len {
+        rest += (row[d] - mean[d]) * (row[d] - mean[d]) * inverse[d];
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h)) + rest
 }
 
 /// The sum of the logarithms of `a_i + b_i`, which are positive; one logarithm for several of them

@@ -72,7 +72,7 @@ fn follow((labels, features): (ArrayRef, ArrayRef)) -> usize {
 #[test]
 fn scores_are_those_of_parameters_fitted_anew() {
     let added = follow(table(|_, _, x| Some(x)));
-    assert!(added > 200, "rows were added without pooling {added} times only");
+    assert!(added > 30, "rows were added without pooling {added} times only");
 }
 
 #[test]
