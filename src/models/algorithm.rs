@@ -189,7 +189,7 @@ pub struct Insight {
     /// For each label, the weight of the rows that have it.
     pub label_counts: Vec<f64>,
     /// For each label, the features that tell most about it and how much; a negative weight speaks
-    /// against the label.
+    /// against the label. Empty lists where an algorithm cannot say.
     pub telling: Vec<Vec<(String, f64)>>,
     /// Label pairs that occur together, most frequent first, with the weight of their rows.
     pub pairs: Vec<(u32, u32, f64)>,

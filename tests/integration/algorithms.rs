@@ -78,6 +78,8 @@ fn sql_learns_and_answers_as_the_library_does() {
             let features = features.join(", ");
             let expected = subject.learn(table).unwrap();
             let answers = Answers::of(&expected, &table.features).unwrap();
+            let (insight, labels) = (expected.insight(3), expected.space().labels.len());
+            assert_eq!((insight.telling.len(), insight.label_counts.len()), (labels, labels));
             for (partitions, size) in [(1, 8192), (8, 7)] {
                 let what = format!("{name}, table `{}`, {partitions} partitions", table.name);
                 let ctx = open(&batch, partitions, size);

@@ -1,6 +1,6 @@
 //! Platt's probabilities: a sigmoid over margins.
 
-use crate::math::sigmoid;
+use crate::math::{logit, sigmoid};
 
 /// `log-odds = slope * margin + offset`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +14,8 @@ impl Sigmoid {
     pub(super) const IDENTITY: Sigmoid = Sigmoid { slope: 1.0, offset: 0.0 };
 
     /// The sigmoid that fits (margin, has the label, weight) best, with targets drawn in by one row
-    /// of each class so that separable margins keep finite slopes.
+    /// of each class so that separable margins keep finite slopes. It never falls: margins of few
+    /// rows that say the contrary of their labels say nothing.
     ///
     /// # References
     ///
@@ -71,6 +72,11 @@ impl Sigmoid {
                 break;
             }
         }
+        if best.slope < 0.0 {
+            // The best of those that do not fall, since the loss is convex: one probability for all.
+            let share = (on * high + off * low) / (on + off);
+            best = Sigmoid { slope: 0.0, offset: logit(share) };
+        }
         best
     }
 }
@@ -93,6 +99,16 @@ mod tests {
         let found = Sigmoid::fit(&points);
         assert!((found.slope - slope).abs() < 1e-4, "{found:?}");
         assert!((found.offset - offset).abs() < 1e-4, "{found:?}");
+    }
+
+    #[test]
+    fn a_sigmoid_does_not_turn_labels_round() {
+        let contrary = [(2.0, false, 3.0), (1.0, false, 1.0), (-1.0, true, 1.0), (-2.0, true, 1.0)];
+        let found = Sigmoid::fit(&contrary);
+        assert_eq!(found.slope, 0.0);
+        // Two rows with a target of 3/4, four with one of 1/6.
+        let p = (2.0 * 0.75 + 4.0 / 6.0) / 6.0;
+        assert!((sigmoid(found.offset) - p).abs() < 1e-12, "{found:?}");
     }
 
     #[test]

@@ -279,7 +279,7 @@ impl Learner for RowChains {
         let telling = match &self.fitted {
             // Of an ensemble, the first chain speaks.
             Some(f) => (0..labels).map(|y| f.scores.telling(y, space, most)).collect(),
-            None => Vec::new(),
+            None => vec![Vec::new(); labels],
         };
         let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
         Insight { label_counts, telling, pairs: Vec::new() }

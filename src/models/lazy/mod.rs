@@ -26,15 +26,15 @@
 //! ML-kNN estimates, with `s = smoothing`, `P(y) = (s + N_y) / (2 s + N)` and
 //! `P(j given y) = (s + c_yj) / (s (k + 1) + N_y)`: of the stored rows that have `y`, `c_yj` have `j`
 //! neighbours with it. A row is never its own neighbour; of equal rows the others are. The counts
-//! are derived from all rows when the model is fitted, so that they are exact after any merge; in a
-//! stream they are as new as the model that scores.
+//! are derived from all rows when training ends and kept with the model, so that they are exact after
+//! any merge; in a stream they are as new as the model that scores.
 //!
 //! Scores are the share of the neighbours that have a label, or ML-kNN's posterior.
 //!
 //! # Cost
 //!
 //! Learning keeps the rows. Scoring a row costs one row of a matrix product with the stored rows.
-//! ML-kNN searches the neighbours of all stored rows when it is fitted.
+//! ML-kNN searches the neighbours of all stored rows once, when training ends.
 //!
 //! # References
 //!

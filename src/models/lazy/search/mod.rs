@@ -32,7 +32,7 @@
 //! entries. Memory is that of a scaled copy of the stored rows, and of one block of queries per
 //! thread, never of all pairs. `index=hnsw` asks a graph of near neighbours instead: a few hundred
 //! distances per query, nearly all of the true neighbours, and a graph to build when the model is
-//! first used (one thread, minutes for a million rows).
+//! first used (one thread, minutes for a hundred thousand rows).
 
 mod candidates;
 mod exact;
