@@ -29,6 +29,8 @@ fn main() {
     let sum = sum_of(&path("data.parquet"));
     let copy =
         format!("COPY (SELECT * FROM '{}') TO '{}'", path("data.parquet"), path("copy.parquet"));
+    // As DataFusion does it by itself: with a dictionary for every column.
+    let plain_copy = format!("{copy} OPTIONS ('format.dictionary_enabled' 'true')");
     let fit = |threads: &str, data: &str| {
         cli(&["fit", "--threads", threads, &path(data), "-o", &path("m.labelflow")])
     };
@@ -40,8 +42,10 @@ fn main() {
 
     let [a, b] = best([&|| fit("0", "data.parquet"), &|| sql(&sum, "0")]);
     report("fit against a sum of every column", a / b, "at most 1.5", a / b <= 1.5);
-    let [a, b] = best([&|| score("0", "data.parquet"), &|| sql(&copy, "0")]);
-    report("score against a copy of the file", a / b, "at most 1.5", a / b <= 1.5);
+    let [a, b, c] =
+        best([&|| score("0", "data.parquet"), &|| sql(&plain_copy, "0"), &|| sql(&copy, "0")]);
+    report("score against COPY of DataFusion", a / b, "at most 1.5", a / b <= 1.5);
+    report("score against COPY of labelflow", a / c, "at most 1.5", a / c <= 1.5);
     let [a, b] = best([&|| fit("1", "data.parquet"), &|| fit("2", "data.parquet")]);
     report("fit, one core against two", a / b, "at least 1.8", a / b >= 1.8);
     let [a, b] = best([&|| score("1", "data.parquet"), &|| score("2", "data.parquet")]);
@@ -108,8 +112,8 @@ fn peak_memory(status: &Path) -> u64 {
 }
 
 /// The best time of each job over alternating rounds.
-fn best(jobs: [&dyn Fn() -> Run; 2]) -> [f64; 2] {
-    let mut best = [f64::INFINITY; 2];
+fn best<const N: usize>(jobs: [&dyn Fn() -> Run; N]) -> [f64; N] {
+    let mut best = [f64::INFINITY; N];
     for _ in 0..ROUNDS {
         for (best, job) in best.iter_mut().zip(jobs) {
             *best = best.min(job().seconds);
