@@ -47,10 +47,10 @@ impl Inspect {
         );
         let mut lines = vec![vec!["label".into(), "rows".into(), "telling features".into()]];
         for &y in order.iter().take(shown) {
-            let telling: Vec<String> = insight.telling[y]
-                .iter()
-                .map(|(name, weight)| format!("{name} {weight:+.2}"))
-                .collect();
+            // An algorithm may have none for any label.
+            let telling = insight.telling.get(y).into_iter().flatten();
+            let telling: Vec<String> =
+                telling.map(|(name, weight)| format!("{name} {weight:+.2}")).collect();
             lines.push(vec![
                 space.labels.name(y as u32).to_string(),
                 number(insight.label_counts[y]),
