@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| labelflow_fuzz::model(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| labelflow_fuzz::escaping(labelflow_fuzz::model, data));

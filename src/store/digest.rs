@@ -259,6 +259,7 @@ pub fn digest_of(bytes: &[u8]) -> Result<&str> {
 /// # Errors
 ///
 /// As [`digest_of`].
+#[cfg(feature = "sql")]
 pub fn digest_near<'a>(bytes: &'a [u8], from_end: &mut usize) -> Result<&'a str> {
     let found = bytes.len().checked_sub(*from_end).and_then(|at| {
         let (before, digits) = (bytes.get(..at)?, bytes.get(at..at + DIGITS)?);

@@ -11,6 +11,7 @@ mod row;
 mod schema;
 
 pub use atomic::{AtomicFile, write_atomically};
+#[cfg(feature = "sql")]
 pub(crate) use digest::digest_near;
 pub use digest::digest_of;
 pub use schema::schema_json;
