@@ -273,7 +273,8 @@ impl Parser<'_> {
             return Ok(Value::Int(n));
         }
         match text.parse::<f64>() {
-            Ok(x) if x.is_finite() => Ok(Value::Float(x)),
+            // No negative zero: it prints as `-0`, which is a whole number.
+            Ok(x) if x.is_finite() => Ok(Value::Float(x + 0.0)),
             _ => Err(self.error(&format!("`{text}` is no number"))),
         }
     }
@@ -295,6 +296,7 @@ mod tests {
             assert_eq!(canonical(text), text);
         }
         assert_eq!(canonical(" a ( k = -3 , x = 1e-3 ) "), "a(k=-3, x=0.001)");
+        assert_eq!(canonical("a(x=-0e3)"), "a(x=0)");
         assert_eq!(canonical("a()"), "a");
         assert_eq!(canonical("a(\" b\"=1)"), "a(\" b\"=1)");
     }
