@@ -116,14 +116,19 @@ impl FromStr for Spec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        let too_long = || Error::usage(format!("a spec has at most {MAX_LEN} characters"));
         if text.len() > MAX_LEN {
-            return Err(Error::usage(format!("a spec has at most {MAX_LEN} characters")));
+            return Err(too_long());
         }
         let mut parser = Parser { text, at: 0 };
         let spec = parser.spec(0)?;
         parser.skip();
         if parser.at < text.len() {
             return Err(parser.error("expected the end"));
+        }
+        // It is stored as it prints, with blanks after commas, and read back from that.
+        if spec.to_string().len() > MAX_LEN {
+            return Err(too_long());
         }
         Ok(spec)
     }
@@ -309,6 +314,8 @@ mod tests {
         assert!(canonical("7").contains("not a number"));
         assert!(canonical("a b").contains("expected the end"));
         assert!(canonical("a(k=1e999)").contains("no number"));
+        let long = format!("a({}0)", "0,".repeat(MAX_LEN / 2 - 3));
+        assert!(long.len() <= MAX_LEN && canonical(&long).contains("at most"), "{}", long.len());
         assert!(canonical(&"a(b=".repeat(50)).contains("too many nested calls"));
     }
 
