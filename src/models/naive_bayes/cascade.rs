@@ -13,10 +13,10 @@ pub(super) struct LabelEvidence {
     known: usize,
     /// The sizes that were seen, ascending.
     pub(super) sizes: Vec<u32>,
-    /// ln P(m | y) for each size seen and each label.
-    size_given_label_ln: Vec<f64>,
-    /// ln P(m | y) of a size that was never seen.
-    unseen_size_ln: Vec<f64>,
+    /// For each size seen and each label y, ln (N_ym + s): ln P(m | y) is this less the next.
+    size_count_ln: Vec<f64>,
+    /// For each label y, ln (N_y + s times the number of sizes).
+    size_total_ln: Vec<f64>,
     /// ln P(y' | y) of a label y' that was never seen with y.
     unseen_pair_ln: Vec<f64>,
     /// By picked label y': the labels y seen with it, ascending.
@@ -54,49 +54,78 @@ impl LabelEvidence {
             smoothing: s,
             labels,
             known: (0..labels as u32).filter(|&y| state.labels.get(y) > 0.0).count(),
-            size_given_label_ln: vec![0.0; sizes.len() * labels],
+            size_count_ln: vec![0.0; sizes.len() * labels],
             sizes,
-            unseen_size_ln: vec![0.0; labels],
+            size_total_ln: vec![0.0; labels],
             unseen_pair_ln: vec![0.0; labels],
             pairs,
         };
-        (0..labels as u32).for_each(|y| evidence.refresh(state, y));
+        for y in 0..labels as u32 {
+            (0..evidence.sizes.len()).for_each(|i| evidence.refresh_count(state, y, i));
+            evidence.refresh_totals(state, y);
+        }
         evidence
     }
 
-    /// Takes the terms of label `y` from `state` anew, but for its pairs.
-    pub(super) fn refresh(&mut self, state: &NaiveBayes, y: u32) {
-        let (s, at, n) = (self.smoothing, y as usize, state.labels.get(y));
-        let denominator = n + s * self.sizes.len() as f64;
-        for (i, &m) in self.sizes.iter().enumerate() {
-            let ln = ((state.size_given_label.get(y, m) + s) / denominator).ln();
-            self.size_given_label_ln[i * self.labels + at] = ln;
-        }
-        self.unseen_size_ln[at] = (s / denominator).ln();
-        let others = (self.known as f64 - 1.0).max(1.0);
-        self.unseen_pair_ln[at] = (s / (n + s * others)).ln();
+    /// How many labels there are.
+    pub(super) fn labels(&self) -> usize {
+        self.labels
     }
 
-    /// Adds a row with all `labels`, which counts `weight`, to the pairs.
-    pub(super) fn add_pairs(&mut self, labels: &[u32], weight: f64) {
-        let s = self.smoothing;
-        for &a in labels {
-            let seen = &mut self.pairs[a as usize];
-            for &b in labels.iter().filter(|b| **b != a) {
-                match seen.binary_search_by_key(&b, |p| p.label) {
-                    Ok(i) => seen[i] = SeenPair::new(b, seen[i].n + weight, s),
-                    Err(i) => seen.insert(i, SeenPair::new(b, weight, s)),
-                }
+    fn refresh_count(&mut self, state: &NaiveBayes, y: u32, size_at: usize) {
+        let n = state.size_given_label.get(y, self.sizes[size_at]);
+        self.size_count_ln[size_at * self.labels + y as usize] = (n + self.smoothing).ln();
+    }
+
+    fn refresh_totals(&mut self, state: &NaiveBayes, y: u32) {
+        let (s, n) = (self.smoothing, state.labels.get(y));
+        self.size_total_ln[y as usize] = (n + s * self.sizes.len() as f64).ln();
+        let others = (self.known as f64 - 1.0).max(1.0);
+        self.unseen_pair_ln[y as usize] = (s / (n + s * others)).ln();
+    }
+
+    /// Takes over a row with all `labels`, known ones in a size that was seen, which counts `weight`
+    /// and is in `state`.
+    pub(super) fn add_row(&mut self, state: &NaiveBayes, labels: &[u32], weight: f64) {
+        let size_at = self.sizes.binary_search(&(labels.len() as u32));
+        for (i, &y) in labels.iter().enumerate() {
+            if let Ok(size_at) = size_at {
+                self.refresh_count(state, y, size_at);
+            }
+            self.refresh_totals(state, y);
+            labels[..i].iter().for_each(|&other| self.add_pair(other, y, weight));
+        }
+    }
+
+    fn add_pair(&mut self, a: u32, b: u32, weight: f64) {
+        let find = |seen: &[SeenPair], label: u32| seen.binary_search_by_key(&label, |p| p.label);
+        let (of_a, of_b) = (find(&self.pairs[a as usize], b), find(&self.pairs[b as usize], a));
+        let n = of_a.map_or(0.0, |i| self.pairs[a as usize][i].n) + weight;
+        let pair = SeenPair::new(b, n, self.smoothing);
+        for (label, found, pair) in [(a, of_a, pair), (b, of_b, SeenPair { label: a, ..pair })] {
+            let seen = &mut self.pairs[label as usize];
+            match found {
+                Ok(i) => seen[i] = pair,
+                Err(i) => seen.insert(i, pair),
             }
         }
     }
 
-    /// ln P(m | y) for every label.
-    pub(super) fn size_ln(&self, size: u32) -> &[f64] {
-        match self.sizes.binary_search(&size) {
-            Ok(i) => &self.size_given_label_ln[i * self.labels..(i + 1) * self.labels],
-            Err(_) => &self.unseen_size_ln,
+    /// ln P(m | y).
+    pub(super) fn size_ln(&self, size: u32, y: usize) -> f64 {
+        let count_ln = match self.sizes.binary_search(&size) {
+            Ok(i) => self.size_count_ln[i * self.labels + y],
+            Err(_) => self.smoothing.ln(),
+        };
+        count_ln - self.size_total_ln[y]
+    }
+
+    /// Adds ln P(m | y) for every label, up to a constant.
+    fn add_size(&self, size: u32, scores: &mut [f64]) {
+        if let Ok(i) = self.sizes.binary_search(&size) {
+            add(scores, &self.size_count_ln[i * self.labels..(i + 1) * self.labels]);
         }
+        scores.iter_mut().zip(&self.size_total_ln).for_each(|(score, total)| *score -= total);
     }
 
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
@@ -119,7 +148,7 @@ impl LabelEvidence {
         picked: &mut Vec<u32>,
     ) {
         picked.clear();
-        add(scores, self.size_ln(size));
+        self.add_size(size, scores);
         for _ in 0..(size as usize).min(self.known) {
             let best = best(scores);
             picked.push(best);
@@ -136,7 +165,7 @@ impl LabelEvidence {
         let mut found: Vec<(Vec<u32>, f64)> = Vec::new();
         for &(size, size_ln) in sizes {
             let mut scores = base.to_vec();
-            add(&mut scores, self.size_ln(size));
+            self.add_size(size, &mut scores);
             let mut beam = vec![Candidate { set: Vec::new(), ln: size_ln, scores }];
             for _ in 0..(size as usize).min(self.labels) {
                 beam = self.step(beam, most);

@@ -98,11 +98,12 @@ impl Cascade {
     ) {
         self.of_sizes.write(rows, range, scores);
         let width = self.of_sizes.groups().max(1);
+        let mut weights = Vec::new();
         for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
             match self.params.size {
                 Size::Labels => {
                     let labels = &label_scores[row * self.labels..(row + 1) * self.labels];
-                    self.size.by_labels(labels, scores);
+                    self.size.by_labels(labels, scores, &mut weights);
                 }
                 _ => self.size.by_features(scores),
             }

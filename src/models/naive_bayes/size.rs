@@ -32,45 +32,51 @@ impl SizePosterior {
         sizes: Vec<u32>,
         features: usize,
     ) -> Self {
-        let width = evidence.size_ln(0).len() + 1;
+        let width = evidence.labels() + 1;
         let mut posterior = SizePosterior {
             prior_ln: vec![0.0; sizes.len()],
-            temper: 1.0,
+            temper: (features.max(1) as f64).powf(-TEMPER),
             none_ln: f64::NEG_INFINITY,
             given: vec![0.0; sizes.len() * width],
             sizes,
         };
-        posterior.refresh_sizes(state, evidence, features);
+        (0..posterior.sizes.len()).for_each(|i| posterior.refresh_prior(state, i));
+        posterior.refresh_none(state, evidence);
         let labels: Vec<u32> = (0..width as u32 - 1).collect();
         posterior.refresh_labels(evidence, &labels);
         posterior
     }
 
-    /// Takes what depends on the sizes alone from `state` anew.
-    pub(super) fn refresh_sizes(
-        &mut self,
-        state: &NaiveBayes,
-        evidence: &LabelEvidence,
-        features: usize,
-    ) {
-        let s = state.params.smoothing;
-        let empty = state.sizes.get(0);
+    fn refresh_prior(&mut self, state: &NaiveBayes, at: usize) {
+        self.prior_ln[at] = (state.sizes.get(self.sizes[at]) + state.params.smoothing).ln();
+    }
+
+    fn refresh_none(&mut self, state: &NaiveBayes, evidence: &LabelEvidence) {
+        let (s, empty) = (state.params.smoothing, state.sizes.get(0));
         let denominator = empty + s * evidence.sizes.len() as f64;
-        let width = evidence.size_ln(0).len() + 1;
+        let width = evidence.labels() + 1;
         for (i, &m) in self.sizes.iter().enumerate() {
-            self.prior_ln[i] = (state.sizes.get(m) + s).ln();
             self.given[(i + 1) * width - 1] = (if m == 0 { empty + s } else { s }) / denominator;
         }
-        self.temper = (features.max(1) as f64).powf(-TEMPER);
         self.none_ln = if empty > 0.0 { (empty + s).ln() } else { f64::NEG_INFINITY };
+    }
+
+    /// Takes what depends on the number of rows of `size` alone from `state` anew.
+    pub(super) fn refresh_size(&mut self, state: &NaiveBayes, evidence: &LabelEvidence, size: u32) {
+        if let Ok(at) = self.sizes.binary_search(&size) {
+            self.refresh_prior(state, at);
+        }
+        if size == 0 {
+            self.refresh_none(state, evidence);
+        }
     }
 
     /// Takes what the `labels` say about sizes from `evidence` anew.
     pub(super) fn refresh_labels(&mut self, evidence: &LabelEvidence, labels: &[u32]) {
         for (i, &m) in self.sizes.iter().enumerate() {
-            let ln = evidence.size_ln(m);
             for &y in labels {
-                self.given[i * (ln.len() + 1) + y as usize] = ln[y as usize].exp();
+                let at = i * (evidence.labels() + 1) + y as usize;
+                self.given[at] = evidence.size_ln(m, y as usize).exp();
             }
         }
     }
@@ -82,18 +88,17 @@ impl SizePosterior {
 
     /// Turns ln p(x | m) into the score of `size=labels`:
     /// `ln sum_y P(y | x) P(m | y)`, where no label counts as a label, plus the tempered evidence
-    /// of features. `labels` holds ln P(y) + ln p(x | y).
-    pub(super) fn by_labels(&self, labels: &[f64], scores: &mut [f64]) {
+    /// of features. `labels` holds ln P(y) + ln p(x | y); `weights` is a buffer.
+    pub(super) fn by_labels(&self, labels: &[f64], scores: &mut [f64], weights: &mut Vec<f64>) {
         let none = match self.sizes.first() {
             Some(0) => self.none_ln + scores[0],
             _ => f64::NEG_INFINITY,
         };
         let max = labels.iter().copied().fold(none, f64::max);
-        let weight = |ln: f64| (ln - max).exp();
-        let width = labels.len() + 1;
-        for (score, given) in scores.iter_mut().zip(self.given.chunks_exact(width)) {
-            let of_labels = labels.iter().zip(given).map(|(&ln, p)| weight(ln) * p).sum::<f64>();
-            let share = of_labels + weight(none) * given[width - 1];
+        weights.clear();
+        weights.extend(labels.iter().chain([&none]).map(|ln| (ln - max).exp()));
+        for (score, given) in scores.iter_mut().zip(self.given.chunks_exact(weights.len())) {
+            let share: f64 = weights.iter().zip(given).map(|(weight, p)| weight * p).sum();
             *score = *score * self.temper + share.ln();
         }
     }

@@ -12,6 +12,8 @@ use crate::stats::{FeatureStats, GroupMoments};
 
 /// How near to a limit a number counts as beyond it, so that rounding decides nothing.
 const NEAR: f64 = 1e-9;
+/// The square of how far from the mean a number is surely told apart, in variances.
+const NEAR_REACH: f64 = FAR * FAR * (1.0 - NEAR);
 /// Rows after which the moments of all rows are pooled anew, so that rounding stays far below
 /// [`NEAR`].
 const POOL_EVERY: u32 = 1024;
@@ -29,8 +31,6 @@ const FACTORS: usize = 24;
 pub(super) struct AllRows {
     mean: Vec<f64>,
     variance: Vec<f64>,
-    /// How far from the mean values are told apart.
-    reach: Vec<f64>,
     pooled: GroupMoments,
     /// Rows added since groups were pooled.
     added: u32,
@@ -55,11 +55,10 @@ impl AllRows {
     }
 
     fn derive(&mut self, width: usize) {
-        for values in [&mut self.mean, &mut self.variance, &mut self.reach] {
+        for values in [&mut self.mean, &mut self.variance] {
             values.resize(width, 0.0);
         }
-        let (mean, variance, reach) =
-            (&mut self.mean[..width], &mut self.variance[..width], &mut self.reach[..width]);
+        let (mean, variance) = (&mut self.mean[..width], &mut self.variance[..width]);
         match self.pooled.group(0).filter(|cells| cells.0.len() == width) {
             None => {
                 mean.fill(0.0);
@@ -73,19 +72,26 @@ impl AllRows {
                 }
             }
         }
-        for d in 0..width {
-            reach[d] = FAR * variance[d].sqrt();
-        }
     }
 
-    /// Whether some value of the row may be so far that it is limited, and groups are to be pooled.
-    pub(super) fn needs_pool(&self, row: &[f64]) -> bool {
-        let (mean, reach) = (&self.mean[..row.len()], &self.reach[..row.len()]);
+    /// How far from the mean values of a feature are told apart.
+    fn reach(&self, d: usize) -> f64 {
+        FAR * self.variance[d].sqrt()
+    }
+
+    /// Whether some value of the row may be so far that it is limited.
+    fn is_far(&self, row: &[f64]) -> bool {
+        let (mean, variance) = (&self.mean[..row.len()], &self.variance[..row.len()]);
         let mut far = false;
         for d in 0..row.len() {
-            far |= (row[d] - mean[d]).abs() > reach[d] * (1.0 - NEAR);
+            far |= (row[d] - mean[d]) * (row[d] - mean[d]) > variance[d] * NEAR_REACH;
         }
-        far && self.added > 0
+        far
+    }
+
+    /// Whether some value of the row may be so far that groups are to be pooled.
+    pub(super) fn needs_pool(&self, row: &[f64]) -> bool {
+        self.added > 0 && self.is_far(row)
     }
 
     /// Whether rows were added since groups were pooled.
@@ -98,11 +104,11 @@ impl AllRows {
     pub(super) fn limit(&self, row: &[f64], out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(row);
-        let (mean, reach) = (&self.mean[..row.len()], &self.reach[..row.len()]);
-        for d in 0..row.len() {
-            let (low, high) = (mean[d] - reach[d], mean[d] + reach[d]);
-            let x = if out[d] < low { low } else { out[d] };
-            out[d] = if x > high { high } else { x };
+        if self.is_far(row) {
+            for (d, x) in out.iter_mut().enumerate() {
+                let reach = self.reach(d);
+                *x = x.clamp(self.mean[d] - reach, self.mean[d] + reach);
+            }
         }
     }
 }
@@ -214,13 +220,13 @@ impl Gaussians {
         let cells = group as usize * width..(group as usize + 1) * width;
         let inverse = &mut self.inverse[cells.clone()];
         let (whole, centre) = (&all.variance[..width], &all.mean[..width]);
-        let reach = &all.reach[..width];
         let mut ordinary = true;
         for d in 0..width {
             inverse[d] = (n[d] - 1.0) / m2[d];
+            let far = mean[d] - centre[d];
             ordinary &= (n[d] >= 2.0)
                 & (inverse[d] * (FLOOR * whole[d]) < 1.0 - NEAR)
-                & ((mean[d] - centre[d]).abs() < reach[d] * (1.0 - NEAR));
+                & (far * far < whole[d] * NEAR_REACH);
         }
         if !ordinary {
             return false;
@@ -254,7 +260,7 @@ impl Gaussians {
         let i = group as usize * self.width + d;
         let moment = stats.dense().get(group, d);
         if moment.n > 0.0 {
-            let reach = all.reach[d];
+            let reach = all.reach(d);
             self.mean[i] = moment.mean.clamp(all.mean[d] - reach, all.mean[d] + reach);
             self.least[d] = self.least[d].min(moment.mean);
             self.greatest[d] = self.greatest[d].max(moment.mean);
@@ -286,14 +292,14 @@ impl Gaussians {
         let (low, high) = (&self.low[..width], &self.high_inverse[..width]);
         let (least, greatest) = (&self.least[..width], &self.greatest[..width]);
         let (variance, mean) = (&all.variance[..width], &all.mean[..width]);
-        let reach = &all.reach[..width];
         let mut moved = false;
         for d in 0..width {
-            let near = reach[d] * (1.0 - NEAR);
+            let (above, below) = (greatest[d] - mean[d], mean[d] - least[d]);
+            let near = variance[d] * NEAR_REACH;
             moved |= (variance[d] * high[d] >= 1.0 - NEAR)
                 | (variance[d] <= low[d] * (1.0 + NEAR))
-                | (greatest[d] - mean[d] >= near)
-                | (mean[d] - least[d] >= near);
+                | ((above > 0.0) & (above * above >= near))
+                | ((below > 0.0) & (below * below >= near));
         }
         moved
     }
@@ -370,14 +376,17 @@ fn distance(row: &[f64], mean: &[f64], inverse: &[f64]) -> f64 {
 fn sum_ln(a: &[f64], b: &[f64]) -> f64 {
     let mut sum = 0.0;
     for (a, b) in a.chunks(FACTORS).zip(b.chunks(FACTORS)) {
-        let (mut product, mut inside) = (1.0, true);
-        for d in 0..a.len() {
-            let value = a[d] + b[d];
-            product *= value;
-            inside &= (value > 1e-12) & (value < 1e12);
+        // Several products side by side: one would wait for each of its factors.
+        let (mut products, mut inside) = ([1.0; LANES], true);
+        for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+            for (product, (a, b)) in products.iter_mut().zip(a.iter().zip(b)) {
+                let value = a + b;
+                *product *= value;
+                inside &= (value > 1e-12) & (value < 1e12);
+            }
         }
         sum += match inside {
-            true => f64::ln(product),
+            true => f64::ln(products.iter().product()),
             false => a.iter().zip(b).map(|(a, b)| (a + b).ln()).sum(),
         };
     }

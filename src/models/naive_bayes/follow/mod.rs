@@ -41,6 +41,7 @@ pub(super) struct Followed {
     row: Vec<f64>,
     label_scores: Vec<f64>,
     size_scores: Vec<f64>,
+    weights: Vec<f64>,
     picked: Vec<u32>,
 }
 
@@ -73,6 +74,7 @@ impl Followed {
             row: Vec::new(),
             label_scores: Vec::new(),
             size_scores: Vec::new(),
+            weights: Vec::new(),
             picked: Vec::new(),
         };
         (0..labels as u32).for_each(|y| followed.refresh_prior(state, y));
@@ -144,9 +146,8 @@ impl Follower for Followed {
         let set = row.labels.row(0);
         let known = self.knows(set);
         if known {
-            self.evidence.add_pairs(set, row.weight(0));
-            set.iter().for_each(|&y| self.evidence.refresh(state, y));
-            self.size.refresh_sizes(state, &self.evidence, space.features.len());
+            self.evidence.add_row(state, set, row.weight(0));
+            self.size.refresh_size(state, &self.evidence, set.len() as u32);
             if self.params.size == Size::Labels {
                 self.size.refresh_labels(&self.evidence, set);
             }
@@ -193,7 +194,10 @@ impl Follower for Followed {
             Some(size) => size,
             None => {
                 match self.params.size {
-                    Size::Labels => self.size.by_labels(&self.label_scores, &mut self.size_scores),
+                    Size::Labels => {
+                        let (labels, sizes) = (&self.label_scores, &mut self.size_scores);
+                        self.size.by_labels(labels, sizes, &mut self.weights);
+                    }
                     _ => self.size.by_features(&mut self.size_scores),
                 }
                 self.size.choose(&self.size_scores)
