@@ -98,7 +98,7 @@ const FAILURES: &[(&str, &str)] = &[
     ("fit no.parquet -o out/x", "file `no.parquet` does not exist: check the path"),
     (
         "fit s3://bucket/no.parquet -o out/x",
-        "`s3://bucket/no.parquet`: no object store is known for `s3://bucket/no.parquet`: copy the file to a disk of this machine, or embed labelflow and register the store with the session",
+        "`s3://bucket/no.parquet`: no object store is known for `s3://bucket/`: copy the file to a disk of this machine, or embed labelflow and register the store with the session",
     ),
     (
         "fit text.labelflow -o out/x",
@@ -168,6 +168,10 @@ const FAILURES: &[(&str, &str)] = &[
     (
         "score --model m.labelflow no.parquet -o out/x.parquet",
         "file `no.parquet` does not exist: check the path",
+    ),
+    (
+        "stream --model m.labelflow t*.parquet",
+        "`t*.parquet` does not exist: name files or directories",
     ),
     ("evaluate no.parquet", "file `no.parquet` does not exist: check the path"),
     ("import no.arff out/x.parquet", "file `no.arff` does not exist: check the path"),
