@@ -501,6 +501,33 @@ fn odd_rows_are_no_errors() {
     assert_eq!(place.rows("SELECT count(predicted_labels) FROM 's.parquet'"), ["1"]);
 }
 
+/// A query that fails over good files does not blame them.
+#[test]
+fn files_are_not_blamed_for_queries() {
+    let place = Workplace::with_data();
+    for file in ["t.parquet", "t.csv", "t.json", "t.arrow", "t.arrows"] {
+        if file != "t.parquet" {
+            place.ok(&["import", "t.parquet", file]);
+        }
+        let query = format!("SELECT max(1 / (id - id)) FROM '{file}'");
+        let (code, text) = place.failure(&["sql", &query]);
+        assert_eq!(
+            (code, text.as_str()),
+            (2, "error: Arrow error: Divide by zero error"),
+            "{file}"
+        );
+    }
+    // A column that is not read may hold what it likes.
+    let rows = (0..10_000).map(|i| format!("{i},{i}\n")).collect::<String>();
+    place.write("two.csv", format!("x,y\n{rows}1,y\nx,2\n"));
+    assert_eq!(place.rows("SELECT count(x) FROM (SELECT x FROM 'two.csv' LIMIT 10000)"), ["10000"]);
+    let (_, text) = place.failure(&["sql", "SELECT max(x) FROM 'two.csv'"]);
+    assert!(
+        text.starts_with("error: file `two.csv`, line 10003: the value 'x' of column `x`"),
+        "{text}"
+    );
+}
+
 #[test]
 fn decay_by_a_text_is_refused() {
     let place = Workplace::with_data();

@@ -142,14 +142,23 @@ fn line_of(path: &Path, row: u64) -> std::io::Result<Option<u64>> {
     }
 }
 
-/// The error of the first row that cannot be read, with its line. Without a schema, every column is
-/// text.
-pub(super) fn fault(path: &Path, schema: Option<SchemaRef>) -> Option<Error> {
-    let schema = match schema {
-        Some(schema) => schema,
-        None => texts(path)?,
+/// Whether a sentence of Arrow's reader is about a row.
+pub(super) fn is_fault(text: &str) -> bool {
+    [VALUE, FIELDS, UTF8].iter().any(|mark| text.contains(mark))
+}
+
+/// The error of the first row that cannot be read, with its line: as the schema says and for the
+/// same reason as `text`, or as rows of texts.
+pub(super) fn fault(path: &Path, known: Option<(&SchemaRef, &str)>) -> Option<Error> {
+    let (schema, column) = match known {
+        Some((schema, text)) => (Arc::clone(schema), column_of(text)),
+        None => (texts(path)?, None),
     };
-    let reader = ReaderBuilder::new(Arc::clone(&schema)).with_header(true);
+    let mut reader = ReaderBuilder::new(Arc::clone(&schema)).with_header(true);
+    if let Some(column) = column {
+        // Other columns may not be what they were in the first rows either, and not be read.
+        reader = reader.with_projection(vec![column]);
+    }
     let mut rows = reader.build(File::open(path).ok()?).ok()?;
     let text = rows.find_map(|batch| batch.err())?.to_string();
     let (row, what) = explained(&text, &schema)?;
@@ -165,13 +174,27 @@ fn texts(path: &Path) -> Option<SchemaRef> {
     Some(Arc::new(Schema::new(head.fields().iter().map(text).collect::<Vec<_>>())))
 }
 
+/// How Arrow's reader begins its sentences about a value, the number of fields, and text.
+const VALUE: &str = "Error while parsing value ";
+const FIELDS: &str = "incorrect number of fields for line ";
+const UTF8: &str = "invalid UTF-8 data for line ";
+
+/// The column of the value that cannot be read.
+fn column_of(text: &str) -> Option<usize> {
+    let (_, rest) = text.split_once(VALUE)?;
+    let (rest, _) = rest.split_once(". Row data").unwrap_or((rest, ""));
+    let (_, place) = rest.rsplit_once(" for column ")?;
+    number(place).and_then(|n| usize::try_from(n).ok())
+}
+
+/// The number that `text` begins with.
+fn number(text: &str) -> Option<u64> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 /// The row that an error of Arrow's reader is about, counted with the head, and what is wrong.
 fn explained(text: &str, schema: &Schema) -> Option<(u64, String)> {
-    let number = |text: &str| {
-        let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u64>().ok()
-    };
-    if let Some((_, rest)) = text.split_once("Error while parsing value ") {
+    if let Some((_, rest)) = text.split_once(VALUE) {
         let (rest, _) = rest.split_once(". Row data").unwrap_or((rest, ""));
         let (rest, row) = rest.rsplit_once(" at line ")?;
         let (rest, column) = rest.rsplit_once(" for column ")?;
@@ -189,7 +212,7 @@ fn explained(text: &str, schema: &Schema) -> Option<(u64, String)> {
         );
         return Some((number(row)?, what));
     }
-    if let Some((_, rest)) = text.split_once("incorrect number of fields for line ") {
+    if let Some((_, rest)) = text.split_once(FIELDS) {
         let (_, counts) = rest.split_once("expected ")?;
         let (expected, got) = counts.split_once(" got ")?;
         let what = format!(
@@ -198,7 +221,7 @@ fn explained(text: &str, schema: &Schema) -> Option<(u64, String)> {
         );
         return Some((number(rest)?.checked_sub(1)?, what));
     }
-    let (_, rest) = text.split_once("invalid UTF-8 data for line ")?;
+    let (_, rest) = text.split_once(UTF8)?;
     let what = "not UTF-8 text; convert the file to UTF-8".to_string();
     Some((number(rest)?.checked_sub(1)?, what))
 }
@@ -241,11 +264,15 @@ mod tests {
             Field::new("n", DataType::Int64, true),
             Field::new("t", DataType::Utf8, true),
         ]);
-        let numbers = Some(Arc::new(numbers));
+        let numbers = Arc::new(numbers);
+        let value =
+            "Error while parsing value '2' as type 'Int64' for column 0 at line 9. Row data: ''";
+        let value = Some((&numbers, value));
+        let fields = Some((&numbers, "incorrect number of fields for line 9, expected 2 got 3"));
         for (text, schema, line, what) in [
-            ("n,t\n1,a\n2.5,b\n", numbers.clone(), 3, "the value '2.5' of column `n` is no whole"),
-            ("n,t\n\n1,\"a\nb\nc\"\n\nx,b\n", numbers.clone(), 7, "the value 'x' of column `n`"),
-            ("n,t\n1,a\n2,b,c\n", numbers, 3, "expected 2 values, one for each column, got 3"),
+            ("n,t\n1,a\n2.5,b\n", value, 3, "the value '2.5' of column `n` is no whole"),
+            ("n,t\n\n1,\"a\nb\nc\"\n\nx,b\n", value, 7, "the value 'x' of column `n`"),
+            ("n,t\n1,a\n2,b,c\n", fields, 3, "expected 2 values, one for each column, got 3"),
             ("n,t\n1,\"a\nb\"\n2\n", None, 4, "expected 2 values, one for each column, got 1"),
         ] {
             let file = file(text);

@@ -17,17 +17,16 @@ use std::sync::Arc;
 /// of a scan count the lines of their parts.
 pub(crate) fn explain(leaves: &[&Arc<dyn ExecutionPlan>], error: Error) -> Error {
     let text = error.to_string();
-    // The sentences of labelflow say it all.
-    if !["Arrow error: ", "Parquet error: "].iter().any(|foreign| text.starts_with(foreign)) {
+    // A file that cannot be read or written to the end is not damaged.
+    if text.contains("os error") {
         return error;
     }
     for scan in leaves.iter().filter_map(|leaf| scan(leaf)) {
         let kind = scan.file_source().file_type();
         let paths: Vec<PathBuf> = files(scan);
-        if kind == "csv" {
+        if kind == "csv" && csv::is_fault(&text) {
             let schema = scan.file_source().table_schema().file_schema();
-            let fault = paths.iter().find_map(|p| csv::fault(p, Some(Arc::clone(schema))));
-            if let Some(fault) = fault {
+            if let Some(fault) = paths.iter().find_map(|p| csv::fault(p, Some((schema, &text)))) {
                 return fault;
             }
         }
@@ -47,13 +46,15 @@ pub(crate) fn explain(leaves: &[&Arc<dyn ExecutionPlan>], error: Error) -> Error
 pub(super) fn damage(kind: &str, text: &str) -> Option<String> {
     let cause = |mark: &str| text.split_once(mark).map(|(_, rest)| rest.trim());
     match kind {
-        "parquet" => cause("Parquet error: ")
+        "parquet" if text.starts_with("Parquet error: ") => cause("Parquet error: ")
             .map(|what| format!("the file is no whole Parquet file ({what}): write it again")),
-        "arrow" | "arrow_stream" => ["Arrow error: ", "Failed to parse Arrow file"]
-            .into_iter()
-            .find_map(cause)
-            .map(|_| "the file is no whole Arrow file: write it again".to_string()),
-        "json" => cause("Json error: ").map(|what| {
+        "arrow" | "arrow_stream" => {
+            ["Arrow error: Io error: ", "Arrow error: Ipc error: ", "Failed to parse Arrow file"]
+                .into_iter()
+                .find_map(cause)
+                .map(|_| "the file is no whole Arrow file: write it again".to_string())
+        }
+        "json" => cause("Arrow error: Json error: ").map(|what| {
             format!("{what}; write one object on a line, and every field alike in all of them")
         }),
         _ => None,
