@@ -108,11 +108,13 @@ impl Error {
 
     /// A failed read or write of `what`.
     pub fn io(what: impl fmt::Display, source: std::io::Error) -> Self {
-        let kind = match source.kind() {
-            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
-            _ => ErrorKind::Io,
+        let (kind, message) = match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                (ErrorKind::NotFound, format!("{what} does not exist: check the path"))
+            }
+            _ => (ErrorKind::Io, format!("{what}: {source}")),
         };
-        Self::new(kind, format!("{what}: {source}")).with_source(source)
+        Self::new(kind, message).with_source(source)
     }
 
     /// Puts `context` before the sentence: `context: sentence`.

@@ -7,7 +7,7 @@ use crate::models::{Model, Spec, Value, holds_features};
 use crate::sql::FileOptions;
 use clap::{Args, ValueEnum};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options that choose columns.
 #[derive(Debug, Clone, Args)]
@@ -68,6 +68,18 @@ pub(super) enum EmptyLabels {
     Unlabelled,
 }
 
+impl LabelOptions {
+    /// The label sets of a column of texts, as an SQL expression.
+    pub(super) fn split(&self, column: &str, csv: bool) -> String {
+        // Only in CSV an empty field is NULL; elsewhere NULL is meant.
+        let text = match self.empty_labels {
+            EmptyLabels::None if csv => format!("coalesce({column}, '')"),
+            _ => column.to_string(),
+        };
+        format!("split_labels({text}, {})", literal(self.separator.as_deref().unwrap_or(";")))
+    }
+}
+
 impl LearnOptions {
     /// `spec` with the columns that hold counts.
     pub(super) fn spec(&self, spec: &str) -> Result<String> {
@@ -81,6 +93,22 @@ impl LearnOptions {
             )));
         }
         parsed.args.push((Some("counts".to_string()), Value::Word(self.counts.join("|"))));
+        Ok(parsed.to_string())
+    }
+
+    /// What was typed for `spec`, which [`LearnOptions::spec`] made of one of `typed`, or which is a
+    /// value of a range in it.
+    pub(super) fn typed(&self, spec: &str, typed: &[String]) -> Result<String> {
+        if self.counts.is_empty() {
+            return Ok(spec.to_string());
+        }
+        for original in typed {
+            if self.spec(original)? == spec {
+                return Ok(original.clone());
+            }
+        }
+        let mut parsed: Spec = spec.parse()?;
+        parsed.args.retain(|(name, _)| name.as_deref() != Some("counts"));
         Ok(parsed.to_string())
     }
 }
@@ -120,7 +148,7 @@ impl ColumnOptions {
         self.labels.iter().any(|p| Pattern::new(p).matches(column))
     }
 
-    /// The label sets of a table, as an SQL expression.
+    /// The label sets of a table, as an SQL expression; in `csv` an empty field is NULL.
     ///
     /// # Errors
     ///
@@ -130,6 +158,7 @@ impl ColumnOptions {
         schema: &SchemaRef,
         input: &str,
         reading: &LabelOptions,
+        csv: bool,
     ) -> Result<String> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
         for pattern in &self.labels {
@@ -158,13 +187,7 @@ impl ColumnOptions {
         let data_type = plain_type(schema.field_with_name(one)?.data_type());
         let flag = *data_type == DataType::Boolean || data_type.is_numeric();
         if data_type.is_string() || (flag && reading.separator.is_some()) {
-            // Only in CSV an empty field is NULL; elsewhere NULL is meant.
-            let text = match reading.empty_labels {
-                EmptyLabels::None if is_csv(input) => format!("coalesce({column}, '')"),
-                _ => column,
-            };
-            let separator = literal(reading.separator.as_deref().unwrap_or(";"));
-            return Ok(format!("split_labels({text}, {separator})"));
+            return Ok(reading.split(&column, csv));
         }
         Ok(if flag { flags(&[one]) } else { column })
     }
@@ -241,15 +264,6 @@ impl ColumnOptions {
 
 fn matches(pattern: &str, name: &str) -> bool {
     Pattern::new(pattern).matches(name)
-}
-
-/// Whether the input is CSV: a file, a pattern or a directory of it.
-fn is_csv(input: &str) -> bool {
-    let csv = |path: &Path| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
-    match std::fs::read_dir(input) {
-        Ok(mut entries) => entries.any(|e| e.is_ok_and(|e| csv(&e.path()))),
-        Err(_) => csv(Path::new(input)),
-    }
 }
 
 /// A name as a quoted SQL identifier.

@@ -1,12 +1,13 @@
 //! `labelflow describe`: what a data set is like, in one parallel scan.
 
-use super::columns::{ColumnOptions, LabelOptions, list, literal};
+use super::columns::{ColumnOptions, LabelOptions};
+use super::labelled::LabelledTable;
 use super::output::{Format, finish, print_table};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::evaluate::{DESCRIBE, Description, Frequent};
 use crate::models::Registry;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{SessionOptions, run_to_end};
 use crate::store::from_bytes;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
@@ -80,27 +81,17 @@ impl Describe {
         let registry = Registry::default().with(DESCRIBE);
         let options = SessionOptions {
             partitions: thread_count(self.threads),
-            files: self.columns.files(),
             registry: registry.clone(),
             ..Default::default()
         };
-        let ctx = session(&options)?;
-        let table = literal(input);
-        let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
-        let schema = data.schema().inner();
-        let labels = self.columns.label_sets(schema, input, &self.reading)?;
-        let declared = self.columns.declared(schema)?;
-        if let Some(note) = self.columns.note(schema) {
-            eprintln!("note: {note}");
-        }
+        let data = LabelledTable::open(input, &self.columns, &self.reading, options).await?;
+        let declared = self.columns.declared(&data.schema)?;
         let query = format!(
-            "SELECT train_labels('{}', {}, {}) AS model, count(*) AS rows FROM {table}",
-            DESCRIBE.name,
-            labels,
-            list(&self.columns.features(schema)?),
+            "SELECT train_labels('{}', {}, {}) AS model, count(*) AS rows FROM {}",
+            DESCRIBE.name, data.labels, data.features, data.table
         );
         let bar = output::bar("describing", None);
-        let query = ctx.sql(&query).await.map_err(from_datafusion)?;
+        let query = data.query(&query).await?;
         let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
         bar.finish_and_clear();
         let found = batches.iter().find(|b| b.num_rows() > 0).and_then(|batch| {

@@ -1,12 +1,13 @@
 //! `labelflow evaluate`: algorithms side by side.
 
-use super::columns::{ColumnOptions, LearnOptions, list, literal, quoted};
+use super::columns::{ColumnOptions, LearnOptions, quoted};
+use super::labelled::LabelledTable;
 use super::output::Format;
 use super::{block_on, output, report};
 use crate::error::{Error, Result};
 use crate::evaluate::{Dataset, Experiment, Protocol};
 use crate::models::Registry;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{SessionOptions, run_to_end};
 use clap::Args;
 use std::path::Path;
 use std::time::Instant;
@@ -80,12 +81,15 @@ impl Evaluate {
                 clock: &clock,
                 watch: &watch,
             };
-            let outcomes = match &test {
+            let mut outcomes = match &test {
                 Some(test) => experiment.run_on(&data, test, &specs)?,
                 None => experiment.run(&data, &specs)?,
             };
             bar.finish_and_clear();
-            for outcome in outcomes.iter().filter(|o| specs.contains(&o.spec)) {
+            for outcome in &mut outcomes {
+                outcome.spec = self.learn.typed(&outcome.spec, &self.algorithm)?;
+            }
+            for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
                 for note in &outcome.notes {
                     eprintln!("note: {}: {note}", outcome.spec);
                 }
@@ -130,19 +134,12 @@ impl Evaluate {
     fn read(&self, input: &str) -> Result<Dataset> {
         let batches = block_on(0, async {
             // One partition: the rows are in the order of the file, so that folds can be repeated.
-            let files = self.columns.files();
-            let options = SessionOptions { partitions: 1, files, ..Default::default() };
-            let ctx = session(&options)?;
-            let table = literal(input);
-            let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
-            let schema = data.schema().inner();
-            let labels = self.columns.label_sets(schema, input, &self.learn.labels)?;
-            if let Some(note) = self.columns.note(schema) {
-                eprintln!("note: {note}");
-            }
-            let features = list(&self.columns.features(schema)?);
+            let options = SessionOptions { partitions: 1, ..Default::default() };
+            let data =
+                LabelledTable::open(input, &self.columns, &self.learn.labels, options).await?;
+            let LabelledTable { features, labels, table, .. } = &data;
             let query = format!("SELECT {features}, {labels} AS {} FROM {table}", quoted(LABELS));
-            let query = ctx.sql(&query).await.map_err(from_datafusion)?;
+            let query = data.query(&query).await?;
             let bar = output::bar("reading", None);
             let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
             bar.finish_and_clear();

@@ -1,10 +1,11 @@
 //! `labelflow fit`: `train_labels` over a parallel scan, into a model file.
 
-use super::columns::{ColumnOptions, LearnOptions, list, literal};
+use super::columns::{ColumnOptions, LearnOptions, literal};
+use super::labelled::LabelledTable;
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::models::Registry;
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{SessionOptions, run_to_end};
 use crate::store::{AtomicFile, from_bytes, write_atomically};
 use arrow::array::{Array, AsArray};
 use clap::Args;
@@ -57,24 +58,19 @@ impl Fit {
     }
 
     async fn learn(&self, algorithm: &str) -> Result<Vec<u8>> {
-        let partitions = thread_count(self.threads);
-        let files = self.columns.files();
-        let ctx = session(&SessionOptions { partitions, files, ..Default::default() })?;
-        let table = literal(&self.input);
-        let data = ctx.sql(&format!("SELECT * FROM {table}")).await.map_err(from_datafusion)?;
-        let schema = data.schema().inner();
-        let labels = self.columns.label_sets(schema, &self.input, &self.learn.labels)?;
-        if let Some(note) = self.columns.note(schema) {
-            eprintln!("note: {note}");
-        }
+        let options =
+            SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
+        let data =
+            LabelledTable::open(&self.input, &self.columns, &self.learn.labels, options).await?;
         let query = format!(
-            "SELECT train_labels({}, {}, {}) AS model FROM {table}",
+            "SELECT train_labels({}, {}, {}) AS model FROM {}",
             literal(algorithm),
-            labels,
-            list(&self.columns.features(schema)?),
+            data.labels,
+            data.features,
+            data.table
         );
         let bar = output::bar("learning", None);
-        let query = ctx.sql(&query).await.map_err(from_datafusion)?;
+        let query = data.query(&query).await?;
         let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
         bar.finish_and_clear();
         let model = batches.iter().find(|b| b.num_rows() > 0).map(|b| b.column(0));

@@ -12,6 +12,7 @@ mod fit;
 mod generate;
 mod import;
 mod inspect;
+mod labelled;
 mod merge;
 mod output;
 mod report;

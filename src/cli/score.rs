@@ -94,11 +94,6 @@ impl Score {
                 self.input
             )));
         }
-        if format == FileFormat::Csv && columns.len() > 1 {
-            return Err(Error::usage(
-                "scores and sets do not fit into CSV: write .parquet, .json, .arrow or .arrows",
-            ));
-        }
         let added: Vec<String> = columns.iter().map(|(e, n)| format!("{e} AS {n}")).collect();
         let query = format!("SELECT {}, {} FROM {table}", list(&kept), added.join(", "));
         let bar = output::bar("scoring", None);

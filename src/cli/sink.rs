@@ -138,6 +138,41 @@ pub(super) fn without_dictionary(fields: &Fields) -> impl Iterator<Item = String
     columns.map(|f| format!("format.dictionary_enabled::{}", f.name()))
 }
 
+/// A column as CSV can hold it, as an SQL expression.
+///
+/// # Errors
+///
+/// Structs, maps and lists of them.
+fn csv_column(field: &Field) -> Result<String> {
+    let name = quoted(field.name());
+    let item = match field.data_type() {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => item,
+        data_type if !data_type.is_nested() => return Ok(name),
+        _ => return Err(nested(field)),
+    };
+    if item.data_type().is_nested() {
+        return Err(nested(field));
+    }
+    let plain = DataType::List(Arc::new(Field::new_list_field(item.data_type().clone(), true)));
+    let list = match field.data_type() {
+        DataType::List(_) => name.clone(),
+        _ => format!("arrow_cast({name}, {})", literal(&plain.to_string())),
+    };
+    Ok(format!("array_to_string({list}, ';') AS {name}"))
+}
+
+fn nested(field: &Field) -> Error {
+    Error::usage(format!(
+        "column `{}` holds maps, structs or lists of them, which do not fit into CSV: write .parquet, \
+         .json, .arrow or .arrows",
+        field.name()
+    ))
+}
+
 /// The statement that writes the rows of `query` to the file `name`.
 ///
 /// CSV has no lists: a list of labels is written as `a;b`.
@@ -151,11 +186,7 @@ async fn copy_statement(
     let fields = rows.schema().fields();
     let (mut query, mut options) = (query.to_string(), String::new());
     if format == FileFormat::Csv {
-        let column = |f: &Arc<Field>| match f.data_type() {
-            DataType::List(_) => format!("array_to_string({0}, ';') AS {0}", quoted(f.name())),
-            _ => quoted(f.name()),
-        };
-        let columns: Vec<String> = fields.iter().map(column).collect();
+        let columns = fields.iter().map(|f| csv_column(f)).collect::<Result<Vec<_>>>()?;
         query = format!("SELECT {} FROM ({query})", columns.join(", "));
     } else if format == FileFormat::Parquet {
         let without = without_dictionary(fields).map(|o| format!("{} 'false'", literal(&o)));

@@ -73,6 +73,14 @@ impl Lines {
     }
 }
 
+/// `line` up to the first blank or tab with `mark` after it.
+pub(super) fn without_comment(line: &str, mark: char) -> &str {
+    let places = line.match_indices([' ', '\t']);
+    let mut pieces = places.map(|(at, _)| line.split_at(at));
+    let comment = pieces.find(|(_, rest)| rest.chars().nth(1) == Some(mark));
+    comment.map_or(line, |(text, _)| text)
+}
+
 fn read_error(error: std::io::Error, cut: bool) -> Error {
     match error.kind() {
         // A character cut in two is no UTF-8.

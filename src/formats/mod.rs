@@ -14,6 +14,7 @@ mod arff;
 mod file_reader;
 mod label_source;
 mod lines;
+mod maps;
 pub mod mulan_xml;
 mod svmlight;
 
@@ -25,6 +26,9 @@ pub use svmlight::SvmlightReader;
 pub use crate::data::LABELS_METADATA_KEY;
 
 use std::borrow::Cow;
+
+/// The rows of a batch unless the reader is told otherwise.
+const DEFAULT_BATCH_SIZE: usize = 8192;
 
 /// `text`, cut to a length that suits a message.
 fn shown(text: &str) -> Cow<'_, str> {

@@ -15,27 +15,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Float64Builder, Int64Builder, ListBuilder, MapBuilder, MapFieldNames, RecordBatch,
-    StringBuilder,
+    ArrayRef, Float64Builder, Int64Builder, ListBuilder, MapBuilder, RecordBatch, StringBuilder,
 };
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use super::lines::Lines;
-use super::shown;
+use super::lines::{Lines, without_comment};
+use super::maps::{map_builder, map_field};
+use super::{DEFAULT_BATCH_SIZE, shown};
 use crate::error::{Error, Result};
-
-const DEFAULT_BATCH_SIZE: usize = 8192;
 
 /// A batch ends at this many entries even when rows are missing, so that memory is bounded.
 const MAX_BATCH_ENTRIES: usize = 4 << 20;
 
-/// The entries of a map, with the names the Arrow format suggests.
-const ENTRIES: [&str; 3] = ["entries", "key", "value"];
-
 /// Reads a svmlight file as a stream of record batches, line by line.
 ///
 /// A line is a row: its labels, separated by commas, then `index:value` for each feature that is
-/// not zero. A row without labels begins with its first feature. What follows ` #` is a comment.
+/// not zero. A row without labels begins with its first feature. What follows a blank and `#` is a comment.
 /// Blank lines are passed over, and so is a first line of three whole numbers (the counts of rows,
 /// features and labels with which some repositories begin).
 ///
@@ -94,12 +89,10 @@ impl SvmlightReader {
 
     /// Reads svmlight text from `reader`; `name` is for messages.
     pub fn new<R: BufRead + Send + 'static>(name: impl Into<String>, reader: R) -> Self {
-        let [entry, key, value] = ENTRIES.map(String::from);
-        let names = MapFieldNames { entry, key, value };
         SvmlightReader {
             lines: Lines::new(name.into(), Box::new(reader), '#'),
             schema: schema(),
-            features: MapBuilder::new(Some(names), Int64Builder::new(), Float64Builder::new()),
+            features: map_builder(Int64Builder::new(), Float64Builder::new()),
             labels: ListBuilder::new(StringBuilder::new()),
             indices: Vec::new(),
             rows: 0,
@@ -152,13 +145,9 @@ impl SvmlightReader {
 }
 
 fn schema() -> SchemaRef {
-    let [entries, key, value] = ENTRIES;
-    let pair =
-        vec![Field::new(key, DataType::Int64, false), Field::new(value, DataType::Float64, true)];
-    let entries: FieldRef = Arc::new(Field::new(entries, DataType::Struct(pair.into()), false));
     let labels = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
     Arc::new(Schema::new(vec![
-        Field::new("features", DataType::Map(entries, false), false),
+        map_field("features", DataType::Int64, DataType::Float64),
         Field::new("labels", labels, true),
     ]))
 }
@@ -180,10 +169,7 @@ struct Row<'a> {
 impl Row<'_> {
     /// Reads `line`; returns how many entries it has.
     fn read(self, line: &str) -> Result<usize> {
-        let line = match line.find(" #").or_else(|| line.find("\t#")) {
-            Some(comment) => line.get(..comment).unwrap_or(line),
-            None => line,
-        };
+        let line = without_comment(line, '#');
         let mut words = line.split_ascii_whitespace().peekable();
         let mut entries = 0;
         match words.next_if(|word| !word.contains(':')) {

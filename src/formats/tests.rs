@@ -196,8 +196,8 @@ fn columns_whose_name_is_taken_get_underscores() {
     );
     assert_eq!(column_names(&sparse), ["features__", "flags_", "labels"]);
     let dense = read("@attribute labels numeric\n@attribute y {0,1}\n@data\n5,1\n", &["y"]);
-    assert_eq!(column_names(&dense), ["labels", "labels_"]);
-    assert_eq!(numbers(&dense, "labels"), [Some(5.0)]);
+    assert_eq!(column_names(&dense), ["labels_", "labels"]);
+    assert_eq!(numbers(&dense, "labels_"), [Some(5.0)]);
     assert_eq!(labels(&dense), some(&["y"]));
 }
 

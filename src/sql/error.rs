@@ -31,7 +31,6 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
         _ => ErrorKind::Internal,
     };
     let text = text.replace("Parquet error: Parquet error: ", "Parquet error: ");
-    let text = csv_value(&text).unwrap_or(text);
     Error::new(kind, text).with_source(error)
 }
 
@@ -42,19 +41,6 @@ fn unknown_store(text: &str) -> Option<String> {
     Some(format!(
         "no object store is known for `{url}`: copy the file to a disk of this machine, or embed \
          labelflow and register the store with the session"
-    ))
-}
-
-/// What to say of a CSV value that is not of the type its column had in the first rows.
-fn csv_value(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("Error while parsing value ")?;
-    let rest = rest.split(". Row data").next()?;
-    let (value, rest) = rest.split_once(" as type ")?;
-    let (data_type, place) = rest.split_once(" for ")?;
-    Some(format!(
-        "the value {value} of {place} is no {}, which the column is in the first rows: write the \
-         column alike in all rows",
-        data_type.trim_matches('\'')
     ))
 }
 

@@ -23,7 +23,7 @@ mod train;
 mod weight;
 
 pub use error::{from_datafusion, to_datafusion};
-pub use query::{Progress, run_each, run_to_end};
+pub use query::{Progress, RunningQuery, run_each, run_to_end};
 pub use session::{SessionOptions, session};
 pub use tables::{FileOptions, FileTables, enable_file_tables};
 

@@ -1,8 +1,11 @@
 //! Running a query to its end while somebody watches.
 
 use super::error::from_datafusion;
-use crate::error::Result;
+use super::tables::explain;
+use crate::error::{Error, Result};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::DataFrame;
@@ -47,20 +50,53 @@ pub async fn run_each(
     mut watch: impl FnMut(Progress),
     mut take: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let task = Arc::new(query.task_ctx());
-    let plan = query.create_physical_plan().await.map_err(from_datafusion)?;
-    let total = leaves(&plan).iter().map(|leaf| total_rows(leaf)).sum::<Option<u64>>();
-    let mut stream = execute_stream(Arc::clone(&plan), task).map_err(from_datafusion)?;
+    let mut rows = RunningQuery::start(query).await?;
+    let total = leaves(&rows.plan).iter().map(|leaf| total_rows(leaf)).sum::<Option<u64>>();
     loop {
-        match tokio::time::timeout(TICK, stream.next()).await {
-            Ok(Some(batch)) => take(batch.map_err(from_datafusion)?)?,
-            Ok(None) => return Ok(()),
+        match tokio::time::timeout(TICK, rows.next()).await {
+            Ok(batch) => match batch? {
+                Some(batch) => take(batch)?,
+                None => return Ok(()),
+            },
             Err(_) => {
-                let rows = leaves(&plan).iter().map(|leaf| rows_so_far(leaf)).sum();
+                let rows = leaves(&rows.plan).iter().map(|leaf| rows_so_far(leaf)).sum();
                 watch(Progress { rows, total });
             }
         }
     }
+}
+
+/// A query that gives its rows batch by batch; its errors name the file that is to blame.
+pub struct RunningQuery {
+    plan: Arc<dyn ExecutionPlan>,
+    stream: SendableRecordBatchStream,
+}
+
+impl RunningQuery {
+    /// Plans and starts `query`.
+    ///
+    /// # Errors
+    ///
+    /// What planning fails with.
+    pub async fn start(query: DataFrame) -> Result<Self> {
+        let task = Arc::new(query.task_ctx());
+        let plan = query.create_physical_plan().await.map_err(from_datafusion)?;
+        let stream = execute_stream(Arc::clone(&plan), task).map_err(|e| explained(&plan, e))?;
+        Ok(RunningQuery { plan, stream })
+    }
+
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// What the query fails with.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        self.stream.next().await.transpose().map_err(|e| explained(&self.plan, e))
+    }
+}
+
+fn explained(plan: &Arc<dyn ExecutionPlan>, error: DataFusionError) -> Error {
+    explain(&leaves(plan), from_datafusion(error))
 }
 
 fn leaves(plan: &Arc<dyn ExecutionPlan>) -> Vec<&Arc<dyn ExecutionPlan>> {

@@ -49,7 +49,8 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     if options.partitions > 0 {
         config = config.with_target_partitions(options.partitions);
     }
-    let mut runtime = RuntimeEnvBuilder::new();
+    // A directory is listed anew by every query: files come and go.
+    let mut runtime = RuntimeEnvBuilder::new().with_object_list_cache_limit(0);
     if let Some(bytes) = options.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }

@@ -102,14 +102,21 @@ fn halves_merge_to_the_whole() {
 
 #[test]
 fn threads_do_not_matter() {
-    let place = Workplace::with_data();
+    let place = Workplace::new();
+    // Three row groups: each is a part for a thread.
+    place.ok(&split("generate --rows 140000 --features 4 --labels 5 --seed 3 t.parquet"));
+    let parts = place.ok(&["sql", "EXPLAIN SELECT * FROM 't.parquet'", "--threads", "4"]);
+    assert!(parts.contains("file_groups={4 groups"), "{parts}");
     place.ok(&split("fit t.parquet -o one.labelflow --threads 1"));
     place.ok(&split("fit t.parquet -o four.labelflow --threads 4"));
     assert_eq!(counts(&place, "one.labelflow"), counts(&place, "four.labelflow"));
     place.ok(&split("score --model one.labelflow t.parquet -o one.parquet --threads 1"));
     place.ok(&split("score --model one.labelflow t.parquet -o four.parquet --threads 4"));
-    let rows = |file: &str| place.rows(&format!("SELECT id, predicted_labels FROM '{file}'"));
-    assert_eq!(rows("one.parquet"), rows("four.parquet"));
+    let same = "SELECT count(*) FROM 'one.parquet' AS a JOIN 'four.parquet' AS b ON a.id = b.id \
+         WHERE a.predicted_labels = b.predicted_labels";
+    assert_eq!(place.rows(same), ["140000"]);
+    let one = place.json(&split("describe t.parquet --format json --threads 1"));
+    assert_eq!(place.json(&split("describe t.parquet --format json --threads 4")), one);
 }
 
 #[test]

@@ -33,6 +33,20 @@ fn workplace() -> Workplace {
     );
     place.write("bad.svm", "a 1:1\nb 2\n");
     place.write("late.csv", late_fraction());
+    place.write("wide.csv", "x,labels\n1,\"a\nb\"\n2,b,c\n");
+    place.write("latin.csv", b"x,labels\n1,a\n2,\xe9\n");
+    place.write("open.json", "{\"x\":1,\"labels\":[\"a\"]}\n{\"x\":2\n");
+    for kind in ["arrow", "arrows"] {
+        place.ok(&["import", "t.parquet", &format!("t.{kind}")]);
+        let whole = place.bytes(&format!("t.{kind}"));
+        place.write(&format!("cut.{kind}"), &whole[..whole.len() / 2]);
+    }
+    std::fs::create_dir(place.path("mixed")).unwrap();
+    std::fs::create_dir(place.path("heads")).unwrap();
+    place.write("mixed/a.csv", "x,labels\n1,a\n");
+    place.write("mixed/b.parquet", place.bytes("t.parquet"));
+    place.write("heads/a.csv", "x,labels\n1,a\n");
+    place.write("heads/b.csv", "labels,x\na,1\n");
     place.write("flags.csv", "x,l_a,l_b\n1,0,1\n2,1,2\n");
     std::fs::create_dir(place.path("nothing")).unwrap();
     place.ok(&["sql", "COPY (SELECT train_labels('naibx', labels, f0, f1, f2, f3) AS m FROM 't.parquet' WHERE id < 100) TO 'half.parquet'"]);
@@ -74,8 +88,8 @@ fn newer(model: &[u8]) -> Vec<u8> {
 
 /// A CSV file whose column turns out to hold fractions after many whole numbers.
 fn late_fraction() -> String {
-    let row = |i: usize| if i < 12_000 { format!("{i},a\n") } else { format!("{i}.5,b\n") };
-    "x,labels\n".to_string() + &(0..12_100).map(row).collect::<String>()
+    let row = |i: usize| if i < 200_000 { format!("{i},a\n") } else { format!("{i}.5,b\n") };
+    "x,labels\n".to_string() + &(0..200_100).map(row).collect::<String>()
 }
 
 /// Command lines and what they say; every one is the caller's to mend.
@@ -84,14 +98,25 @@ const FAILURES: &[(&str, &str)] = &[
     ("fit no.parquet -o out/x", "file `no.parquet` does not exist: check the path"),
     (
         "fit s3://bucket/no.parquet -o out/x",
-        "`s3://bucket/no.parquet`: no object store is known for `s3://bucket/no.parquet`: copy the file to a disk of this machine, or embed labelflow and register the store with the session",
+        "`s3://bucket/no.parquet`: no object store is known for `s3://bucket/`: copy the file to a disk of this machine, or embed labelflow and register the store with the session",
     ),
     (
         "fit text.labelflow -o out/x",
         "`text.labelflow`: this kind of file cannot be read: name a file, directory or pattern of .parquet, .csv, .json, .jsonl, .ndjson, .arrow, .arrows, .arff, .svm, .libsvm, .svmlight",
     ),
-    ("fit nothing -o out/x", "`nothing`: there is no file of this name: check the path"),
-    ("fit no*.csv -o out/x", "`no*.csv`: there is no file of this name: check the path"),
+    (
+        "fit nothing -o out/x",
+        "`nothing`: there is no file in this directory, besides those whose names begin with . or _: name one with data",
+    ),
+    ("fit no*.csv -o out/x", "`no*.csv`: no file matches this pattern: check the path"),
+    (
+        "fit mixed -o out/x",
+        "`mixed`: there are files of two kinds, `a.csv` and `b.parquet`: choose one kind with a pattern such as `*.csv`",
+    ),
+    (
+        "fit heads -o out/x",
+        "file `heads/b.csv` has other columns than `heads/a.csv`, or in another order: read them apart",
+    ),
     (
         "fit long.arff -o out/x",
         "file `long.arff`, line 6: expected 2 values, one for each attribute, got 3; write `?` for a missing value and quote values that hold commas",
@@ -104,14 +129,33 @@ const FAILURES: &[(&str, &str)] = &[
         "fit flags.csv --labels l_* -o out/x",
         "train_labels: label column `l_b` holds 2 in row 1: a label column holds 0, 1 or NULL",
     ),
-    (
-        "fit cut.parquet -o out/x",
-        "`cut.parquet`: Parquet error: Invalid Parquet file. Corrupt footer",
-    ),
+    ("fit cut.parquet -o out/x", "file `cut.parquet` is no whole Parquet file: write it again"),
     ("fit empty.parquet -o out/x", "`empty.parquet`: there are no columns: the file is empty"),
+    ("fit cut.arrow -o out/x", "`cut.arrow`: the file is no whole Arrow file: write it again"),
+    ("fit cut.arrows -o out/x", "`cut.arrows`: the file is no whole Arrow file: write it again"),
     (
         "fit late.csv --threads 1 -o out/x",
-        "the value '12000.5' of column 0 at line 12001 is no Int64, which the column is in the first rows: write the column alike in all rows",
+        "file `late.csv`, line 200002: the value '200000.5' of column `x` is no whole number, which the column is in the first 10000 rows: write the column alike in all rows",
+    ),
+    (
+        "fit late.csv --threads 4 -o out/x",
+        "file `late.csv`, line 200002: the value '200000.5' of column `x` is no whole number, which the column is in the first 10000 rows: write the column alike in all rows",
+    ),
+    (
+        "stream --algorithm naibx --learn-only late.csv",
+        "file `late.csv`, line 200002: the value '200000.5' of column `x` is no whole number, which the column is in the first 10000 rows: write the column alike in all rows",
+    ),
+    (
+        "fit wide.csv -o out/x",
+        "file `wide.csv`, line 4: expected 2 values, one for each column, got 3; quote values that hold commas or line breaks",
+    ),
+    (
+        "fit latin.csv -o out/x",
+        "file `latin.csv`, line 3: not UTF-8 text; convert the file to UTF-8",
+    ),
+    (
+        "fit open.json -o out/x",
+        "`open.json`: Not valid JSON: EOF while parsing an object at line 1 column 6; write one object on a line, and every field alike in all of them",
     ),
     (
         "fit no_rows.parquet -o out/x",
@@ -125,9 +169,13 @@ const FAILURES: &[(&str, &str)] = &[
         "score --model m.labelflow no.parquet -o out/x.parquet",
         "file `no.parquet` does not exist: check the path",
     ),
+    (
+        "stream --model m.labelflow t*.parquet",
+        "`t*.parquet` does not exist: name files or directories",
+    ),
     ("evaluate no.parquet", "file `no.parquet` does not exist: check the path"),
     ("import no.arff out/x.parquet", "file `no.arff` does not exist: check the path"),
-    ("sql --file no.sql", "script `no.sql`: No such file or directory (os error 2)"),
+    ("sql --file no.sql", "script `no.sql` does not exist: check the path"),
     // Columns.
     (
         "fit t.parquet --labels tags -o out/x",
@@ -202,7 +250,7 @@ const FAILURES: &[(&str, &str)] = &[
     // Models.
     (
         "score --model no.labelflow t.parquet -o out/x.parquet",
-        "model file `no.labelflow`: No such file or directory (os error 2)",
+        "model file `no.labelflow` does not exist: check the path",
     ),
     (
         "score --model text.labelflow t.parquet -o out/x.parquet",
@@ -236,6 +284,14 @@ const FAILURES: &[(&str, &str)] = &[
         "merge m.labelflow m2.labelflow -o out/x",
         "model file `m2.labelflow`: models of different specs do not fit together: `naibx` and `naibx(smoothing=2)`; train them alike",
     ),
+    (
+        "sql \"SELECT subtract_model((SELECT m FROM 'half.parquet'), 'm.labelflow')\"",
+        "subtract_model: more rows are taken away than were added",
+    ),
+    (
+        "sql \"SELECT subtract_model('m.labelflow', 'm2.labelflow')\"",
+        "subtract_model: models of different specs do not fit together: `naibx` and `naibx(smoothing=2)`; train them alike",
+    ),
     // Outputs.
     (
         "fit t.parquet -o no/x.labelflow",
@@ -253,6 +309,14 @@ const FAILURES: &[(&str, &str)] = &[
     (
         "generate out/x.txt",
         "output `out/x.txt`: give the file one of the extensions .parquet, .csv, .json, .jsonl, .arrow, .arrows",
+    ),
+    (
+        "import t.parquet out/x.svm",
+        "output `out/x.svm`: give the file one of the extensions .parquet, .csv, .json, .jsonl, .arrow, .arrows",
+    ),
+    (
+        "import t.parquet --labels tags out/x.arrow",
+        "`t.parquet` has no label column `tags`; the columns are: id, f0, f1, f2, f3, labels",
     ),
     (
         "merge m.labelflow m.labelflow -o no/x",
@@ -300,7 +364,7 @@ fn failures_are_one_sentence_and_leave_nothing() {
     let algorithms: Vec<&str> = Registry::default().algorithms().iter().map(|a| a.name).collect();
     for (command, message) in FAILURES {
         let message = message.replace("{algorithms}", &algorithms.join(", "));
-        let (code, text) = place.failure(&split(command));
+        let (code, text) = place.failure(&words(command));
         if (code, text.as_str()) != (2, format!("error: {message}").as_str()) {
             wrong.push(format!(
                 "$ labelflow {command}\nexpected: error: {message}\ngot ({code}): {text}"
@@ -310,6 +374,12 @@ fn failures_are_one_sentence_and_leave_nothing() {
     }
     assert_eq!(place.files("."), before);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Words at spaces; what stands in quotes is one.
+fn words(command: &str) -> Vec<&str> {
+    let pieces = command.split('"').enumerate();
+    pieces.flat_map(|(i, piece)| if i % 2 == 1 { vec![piece] } else { split(piece) }).collect()
 }
 
 /// The message is one line, whoever wrote it.
@@ -326,24 +396,6 @@ fn errors_of_queries_are_one_line() {
         let (code, text) = place.failure(&["sql", query]);
         assert_eq!(code, 2, "{query}");
         assert!(text.starts_with("error: ") && text.lines().count() == 1, "{query}: {text}");
-    }
-}
-
-#[test]
-fn what_was_never_added_is_not_taken_away() {
-    let place = workplace();
-    for (query, message) in [
-        (
-            "SELECT subtract_model((SELECT m FROM 'half.parquet'), 'm.labelflow')",
-            "subtract_model: more rows are taken away than were added",
-        ),
-        (
-            "SELECT subtract_model('m.labelflow', 'm2.labelflow')",
-            "subtract_model: models of different specs do not fit together: `naibx` and `naibx(smoothing=2)`; train them alike",
-        ),
-    ] {
-        let (code, text) = place.failure(&["sql", query]);
-        assert_eq!((code, text.as_str()), (2, format!("error: {message}").as_str()), "{query}");
     }
 }
 
@@ -449,6 +501,33 @@ fn odd_rows_are_no_errors() {
     assert_eq!(place.rows("SELECT count(predicted_labels) FROM 's.parquet'"), ["1"]);
 }
 
+/// A query that fails over good files does not blame them.
+#[test]
+fn files_are_not_blamed_for_queries() {
+    let place = Workplace::with_data();
+    for file in ["t.parquet", "t.csv", "t.json", "t.arrow", "t.arrows"] {
+        if file != "t.parquet" {
+            place.ok(&["import", "t.parquet", file]);
+        }
+        let query = format!("SELECT max(1 / (id - id)) FROM '{file}'");
+        let (code, text) = place.failure(&["sql", &query]);
+        assert_eq!(
+            (code, text.as_str()),
+            (2, "error: Arrow error: Divide by zero error"),
+            "{file}"
+        );
+    }
+    // A column that is not read may hold what it likes.
+    let rows = (0..10_000).map(|i| format!("{i},{i}\n")).collect::<String>();
+    place.write("two.csv", format!("x,y\n{rows}1,y\nx,2\n"));
+    assert_eq!(place.rows("SELECT count(x) FROM (SELECT x FROM 'two.csv' LIMIT 10000)"), ["10000"]);
+    let (_, text) = place.failure(&["sql", "SELECT max(x) FROM 'two.csv'"]);
+    assert!(
+        text.starts_with("error: file `two.csv`, line 10003: the value 'x' of column `x`"),
+        "{text}"
+    );
+}
+
 #[test]
 fn decay_by_a_text_is_refused() {
     let place = Workplace::with_data();
@@ -490,16 +569,55 @@ fn an_old_output_stays_whole() {
     assert_eq!(place.bytes("keep.labelflow"), place.bytes("m.labelflow"));
 }
 
-/// Lists are written to CSV as the program prints them, or the extension is refused before any work.
+/// Lists are written to CSV as the program prints them; what does not fit is refused before any work.
 #[test]
-fn csv_outputs_are_written_or_refused_early() {
+fn csv_holds_lists_and_refuses_what_is_nested() {
     let place = Workplace::with_data();
     place.ok(&split("fit t.parquet -o m.labelflow"));
-    let output = place.run(&split("score --model m.labelflow t.parquet -o s.csv"));
-    if output.status.success() {
-        assert_eq!(place.rows("SELECT count(*) FROM 's.csv'"), ["200"]);
-    } else {
+    place.ok(&split("score --model m.labelflow t.parquet -o s.csv"));
+    place.ok(&split("score --model m.labelflow t.parquet -o s.parquet"));
+    let texts = "SELECT id, array_to_string(predicted_labels, ';') FROM 's.parquet'";
+    assert_eq!(
+        place.rows("SELECT id, coalesce(predicted_labels, '') FROM 's.csv'"),
+        place.rows(texts)
+    );
+    for (list, text) in [
+        ("arrow_cast([1, 2], 'LargeList(Int64)')", "1;2"),
+        ("arrow_cast([1, 2], 'FixedSizeList(2, Int64)')", "1;2"),
+        ("['a', NULL, 'b']", "a;b"),
+    ] {
+        place.rows(&format!("COPY (SELECT 7 AS id, {list} AS l) TO 'l.arrow'"));
+        place.ok(&split("import l.arrow l.csv"));
+        assert_eq!(place.rows("SELECT id, l FROM 'l.csv'"), [format!("7,{text}")], "{list}");
+    }
+    place.rows("COPY (SELECT MAP {'a': 1} AS m) TO 'm.arrow'");
+    for (command, column) in [
+        ("import m.arrow x.csv", "m"),
+        ("score --model m.labelflow t.parquet --scores -o x.csv", "label_scores"),
+        ("score --model m.labelflow t.parquet --sets 2 -o x.csv", "label_sets"),
+    ] {
+        let message = format!(
+            "error: column `{column}` holds maps, structs or lists of them, which do not fit into CSV: write .parquet, .json, .arrow or .arrows"
+        );
+        assert_eq!(place.failure(&split(command)), (2, message), "{command}");
+        assert!(!place.path("x.csv").exists(), "{command}");
+    }
+}
+
+/// Standard output that takes no more is a failure, whoever prints.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_told() {
+    let place = Workplace::with_data();
+    for command in ["describe t.parquet", "algorithms", "evaluate t.parquet --folds 2"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let program = env!("CARGO_BIN_EXE_labelflow");
+        let mut run = Command::new(program);
+        let output =
+            run.args(split(command)).current_dir(place.dir()).stdout(full).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains("`s.csv`"), "{text}");
+        assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+        let told = "error: standard output: No space left on device (os error 28)";
+        assert_eq!(text.lines().last(), Some(told), "{command}");
     }
 }

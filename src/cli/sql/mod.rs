@@ -10,7 +10,8 @@ use super::columns::{literal, quoted};
 use super::output::{Format, print_batches};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
-use crate::sql::{SessionOptions, from_datafusion, run_to_end, session};
+use crate::formats::LabelSource;
+use crate::sql::{FileOptions, SessionOptions, from_datafusion, run_to_end, session};
 use clap::Args;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
@@ -31,6 +32,10 @@ pub(super) struct Sql {
     /// A name for a file: --table train=train.parquet.
     #[arg(long, value_name = "NAME=FILE")]
     pub(super) table: Vec<String>,
+    /// Mulan's list of labels of ARFF files; by default the file of the same name with .xml, or
+    /// MEKA's header.
+    #[arg(long, value_name = "XML")]
+    pub(super) labels_xml: Option<PathBuf>,
     /// How rows are printed.
     #[arg(long, value_enum, default_value = "table")]
     pub(super) format: Format,
@@ -49,7 +54,9 @@ impl Sql {
         };
         block_on(self.threads, async {
             let partitions = thread_count(self.threads);
-            let ctx = session(&SessionOptions { partitions, ..Default::default() })?;
+            let labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
+            let files = FileOptions { arff_labels: labels, ..Default::default() };
+            let ctx = session(&SessionOptions { partitions, files, ..Default::default() })?;
             self.name_tables(&ctx).await?;
             let mut runner = Runner { ctx, format: self.format, timing: false };
             match text {

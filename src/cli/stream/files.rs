@@ -1,14 +1,12 @@
 //! Files and directories as a source.
 
 use crate::error::{Error, Result};
-use crate::sql::{FileOptions, FileTables, SessionOptions, from_datafusion, session};
+use crate::sql::{FileOptions, FileTables, RunningQuery, SessionOptions, from_datafusion, session};
 use crate::stream::{IpcSource, Source, Sourced};
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
-use futures::StreamExt;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
@@ -45,7 +43,7 @@ struct Open {
 }
 
 enum Reader {
-    Query(SendableRecordBatchStream),
+    Query { rows: RunningQuery, csv: bool },
     Ipc(Box<IpcSource<BufReader<File>>>),
 }
 
@@ -106,22 +104,19 @@ impl Files {
 
     fn open(&self, path: &Path) -> Result<Reader> {
         if path.extension().is_some_and(|e| e == "arrows") {
-            let file = File::open(path).map_err(|e| named(path, Error::io("cannot open", e)))?;
+            let file =
+                File::open(path).map_err(|e| Error::io(format!("file `{}`", path.display()), e))?;
             let file = BufReader::with_capacity(1 << 18, file);
             return Ok(Reader::Ipc(Box::new(IpcSource::new(file))));
         }
         let name = path.to_string_lossy();
         let query = format!("SELECT * FROM {}", super::super::columns::literal(&name));
-        let stream = self.runtime.block_on(async {
-            self.ctx
-                .sql(&query)
-                .await
-                .map_err(from_datafusion)?
-                .execute_stream()
-                .await
-                .map_err(from_datafusion)
+        let reader = self.runtime.block_on(async {
+            let query = self.ctx.sql(&query).await.map_err(from_datafusion)?;
+            let csv = FileTables::is_csv(&query);
+            Ok(Reader::Query { rows: RunningQuery::start(query).await?, csv })
         });
-        Ok(Reader::Query(stream.map_err(|e| named(path, e))?))
+        reader.map_err(|e| named(path, e))
     }
 }
 
@@ -137,7 +132,11 @@ fn filled(batch: RecordBatch, column: &str) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
+/// Names the file, if the sentence does not yet.
 fn named(path: &Path, error: Error) -> Error {
+    if error.to_string().contains(&format!("`{}`", path.display())) {
+        return error;
+    }
     error.context(format!("`{}`", path.display()))
 }
 
@@ -169,10 +168,7 @@ impl Source for Files {
             }
             let (Some(open), Some(path)) = (&mut self.open, &self.last) else { return Ok(None) };
             let batch = match &mut open.reader {
-                Reader::Query(stream) => match self.runtime.block_on(stream.next()) {
-                    None => Ok(None),
-                    Some(batch) => batch.map(Some).map_err(from_datafusion),
-                },
+                Reader::Query { rows, .. } => self.runtime.block_on(rows.next()),
                 Reader::Ipc(source) => source.next().map(|s| s.map(|s| s.batch)),
             };
             let batch = match batch {
@@ -195,7 +191,7 @@ impl Source for Files {
             open.rows += rows;
             if done < rows {
                 let mut batch = batch.slice(done as usize, (rows - done) as usize);
-                let csv = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+                let csv = matches!(open.reader, Reader::Query { csv: true, .. });
                 if let Some(labels) = self.labels.as_deref().filter(|_| csv) {
                     batch = filled(batch, labels)?;
                 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, ListBuilder, MapBuilder, MapFieldNames,
-    RecordBatch, StringBuilder,
+    ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, ListBuilder, MapBuilder, RecordBatch,
+    StringBuilder,
 };
 use arrow::datatypes::SchemaRef;
 
 use super::attribute::{Attribute, Kind};
-use super::layout::{ENTRIES, Layout, Slot};
+use super::layout::{Layout, Slot};
 use crate::error::{Error, Result};
+use crate::formats::maps::map_builder;
 
 /// Collects rows, one value at a time by ascending attribute.
 ///
@@ -70,8 +71,12 @@ impl Columns {
             places: attributes.into_iter().zip(layout.slots.iter().copied()).collect(),
             scalars,
             next_scalar: 0,
-            numbers: layout.has_numbers.then(|| map_builder(Float64Builder::new())),
-            flags: layout.has_flags.then(|| map_builder(BooleanBuilder::new())),
+            numbers: layout
+                .has_numbers
+                .then(|| map_builder(StringBuilder::new(), Float64Builder::new())),
+            flags: layout
+                .has_flags
+                .then(|| map_builder(StringBuilder::new(), BooleanBuilder::new())),
             labels,
             rows: 0,
             text_bytes: 0,
@@ -256,9 +261,4 @@ impl LabelColumn {
 /// Writes the unlisted values of the scalar columns from `start` to before `end`.
 fn fill(scalars: &mut [Scalar], start: usize, end: usize) -> usize {
     scalars.get_mut(start..end).unwrap_or_default().iter_mut().map(Scalar::put_unlisted).sum()
-}
-
-fn map_builder<V: ArrayBuilder>(values: V) -> MapBuilder<StringBuilder, V> {
-    let [entry, key, value] = ENTRIES.map(String::from);
-    MapBuilder::new(Some(MapFieldNames { entry, key, value }), StringBuilder::new(), values)
 }

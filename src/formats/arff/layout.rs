@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::attribute::{Attribute, Kind};
 use super::header::Header;
 use crate::error::{Error, Result};
 use crate::formats::LABELS_METADATA_KEY;
+use crate::formats::maps::map_field;
+
+/// The column of the label lists.
+const LABELS: &str = "labels";
 
 /// Where the values of one attribute go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +49,18 @@ impl Layout {
             *slot = Slot::Label(label);
             label_names.push(attribute.name.clone());
         }
+        let is_attribute = |name: &str| attributes.iter().any(|a| a.name == name);
         let mut fields = Vec::new();
         let mut feature_names = Vec::new();
         for (slot, attribute) in slots.iter_mut().zip(attributes) {
             if let Slot::Scalar(column) = slot {
                 *column = fields.len();
-                fields.push(Field::new(&attribute.name, scalar_type(&attribute.kind), true));
+                // The label list is found by its name, so no feature may have it.
+                let name = match attribute.name.as_str() {
+                    LABELS => free_name(LABELS, is_attribute),
+                    name => name.to_string(),
+                };
+                fields.push(Field::new(name, scalar_type(&attribute.kind), true));
             }
             if !matches!(slot, Slot::Label(_)) {
                 feature_names.push(attribute.name.clone());
@@ -58,19 +68,17 @@ impl Layout {
         }
         let has_numbers = slots.contains(&Slot::Numbers);
         let has_flags = slots.contains(&Slot::Flags);
-        let labels_name = free_name("labels", |name| fields.iter().any(|f| f.name() == name));
-        let is_attribute = |name: &str| attributes.iter().any(|a| a.name == name);
         let mut columns = Vec::with_capacity(fields.len() + 3);
         if has_numbers {
             let name = free_name("features", is_attribute);
-            columns.push(map_field(name, DataType::Float64));
+            columns.push(map_field(name, DataType::Utf8, DataType::Float64));
         }
         if has_flags {
             let name = free_name(if has_numbers { "flags" } else { "features" }, is_attribute);
-            columns.push(map_field(name, DataType::Boolean));
+            columns.push(map_field(name, DataType::Utf8, DataType::Boolean));
         }
         columns.append(&mut fields);
-        columns.push(labels_field(labels_name, &label_names)?);
+        columns.push(labels_field(&label_names)?);
         let schema = Arc::new(Schema::new(columns));
         Ok(Layout { schema, slots, has_numbers, has_flags, label_names, feature_names })
     }
@@ -96,22 +104,12 @@ fn scalar_type(kind: &Kind) -> DataType {
     }
 }
 
-/// The entries of a map, with the names the Arrow format suggests.
-pub(super) const ENTRIES: [&str; 3] = ["entries", "key", "value"];
-
-fn map_field(name: String, value: DataType) -> Field {
-    let [entries, key, item] = ENTRIES;
-    let pair = vec![Field::new(key, DataType::Utf8, false), Field::new(item, value, true)];
-    let entries: FieldRef = Arc::new(Field::new(entries, DataType::Struct(pair.into()), false));
-    Field::new(name, DataType::Map(entries, false), false)
-}
-
-fn labels_field(name: String, labels: &[String]) -> Result<Field> {
+fn labels_field(labels: &[String]) -> Result<Field> {
     let json = serde_json::to_string(labels)
         .map_err(|e| Error::internal(format!("label names as JSON: {e}")).with_source(e))?;
     let item = Field::new_list_field(DataType::Utf8, true);
     let metadata = [(LABELS_METADATA_KEY.to_string(), json)].into();
-    Ok(Field::new(name, DataType::List(Arc::new(item)), true).with_metadata(metadata))
+    Ok(Field::new(LABELS, DataType::List(Arc::new(item)), true).with_metadata(metadata))
 }
 
 /// `base`, with as many underscores as it takes not to be `taken`.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
+use crate::formats::lines::without_comment;
 use crate::formats::shown;
 
 /// What encloses a value, and with it what ends one that is not quoted.
@@ -108,8 +109,7 @@ impl<'a> Cursor<'a> {
             Some(quote @ (b'\'' | b'"')) => self.quoted(quote),
             _ => {
                 let text = self.take(self.rest.len());
-                let end = text.find(" %").or_else(|| text.find("\t%")).unwrap_or(text.len());
-                Ok(Cow::Borrowed(text.get(..end).unwrap_or(text).trim_end()))
+                Ok(Cow::Borrowed(without_comment(text, '%').trim_end()))
             }
         }
     }

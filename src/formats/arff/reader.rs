@@ -16,11 +16,9 @@ use super::labels::label_positions;
 use super::layout::Layout;
 use super::rows;
 use crate::error::{Error, Result};
-use crate::formats::LabelSource;
 use crate::formats::label_source::NamedLabels;
 use crate::formats::lines::Lines;
-
-const DEFAULT_BATCH_SIZE: usize = 8192;
+use crate::formats::{DEFAULT_BATCH_SIZE, LabelSource};
 
 /// A batch ends at this much text even when rows are missing: offsets into it have 32 bits.
 const MAX_BATCH_TEXT: usize = 64 << 20;
@@ -50,8 +48,8 @@ const MAX_BATCH_TEXT: usize = 64 << 20;
 ///   string and date. (WEKA does not list the first string it has seen, and reads it back as
 ///   another one; a file that it wrote cannot tell.)
 ///
-/// A map column whose name is an attribute of the file, or a label column whose name is another
-/// column, gets underscores appended.
+/// A map column whose name is an attribute of the file gets underscores appended, and so does the
+/// scalar column of a feature called `labels`: that name is always the list's.
 ///
 /// # Nulls
 ///

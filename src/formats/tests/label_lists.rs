@@ -112,6 +112,7 @@ fn meka_headers_count_labels_from_either_end() {
         ("'L: -C 2-weka.filters.unsupervised.attribute.Reorder-R76-last,first-75'", vec!["a", "b"]),
         ("\"x:-C\t1\"", vec!["a"]),
         ("Music: -C 3 % six", vec!["a", "b", "c"]),
+        ("Music: -C 3\t% not -C 2 % nor -C 1", vec!["a", "b", "c"]),
     ] {
         assert_eq!(open(&with(relation), &[]).unwrap().declared_labels(), names, "{relation}");
     }
@@ -119,7 +120,7 @@ fn meka_headers_count_labels_from_either_end() {
         let error = failure(&with(relation), &[]);
         assert!(error.to_string().contains("does not fit the 3 attributes"), "{error}");
     }
-    for relation in ["r", "'M -c 2'", "'M-C 2'", "'M -C x'", "'M -Cost 2'"] {
+    for relation in ["r", "M\t% -C 1 % two", "'M -c 2'", "'M-C 2'", "'M -C x'", "'M -Cost 2'"] {
         let error = failure(&with(relation), &[]);
         assert!(error.to_string().contains("does not say which attributes are labels"), "{error}");
     }

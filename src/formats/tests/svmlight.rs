@@ -22,6 +22,13 @@ fn entries(batch: &RecordBatch) -> Vec<Vec<(i64, f64)>> {
 }
 
 #[test]
+fn the_first_comment_of_a_line_ends_it() {
+    let batches = read("a 1:1\t# one # two\nb 2:1 # one\t# 3:x\nc#d 3:1\n", 100).unwrap();
+    assert_eq!(labels(&batches[0]), ["a", "b", "c#d"].map(|s| Some(s.to_string())));
+    assert_eq!(entries(&batches[0]), [[(1, 1.0)], [(2, 1.0)], [(3, 1.0)]]);
+}
+
+#[test]
 fn rows_have_labels_and_entries() {
     let text = "\u{feff}# made by hand\n1,3 2:0.5 7:-1e3\r\n\n 4:1 # nothing on\nsport\t0:2\n? 1:1\n2,2 9:0 8:+3\n";
     let batches = read(text, 100).unwrap();

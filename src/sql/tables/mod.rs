@@ -1,6 +1,11 @@
 //! Files as tables: what DataFusion reads, and the formats of [`crate::formats`].
 
+mod csv;
+mod faults;
 mod rows;
+mod visible;
+
+pub(super) use faults::explain;
 
 use super::error::{from_datafusion, to_datafusion};
 use crate::data::Pattern;
@@ -9,13 +14,19 @@ use crate::formats::{FileReader, LabelSource};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{DynamicFileCatalog, TableProvider, UrlTableFactory};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
-use datafusion::error::Result as DataFusionResult;
+use datafusion::datasource::source_as_provider;
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::SessionState;
-use datafusion::prelude::SessionContext;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::object_store::ObjectMeta;
+use datafusion::prelude::{DataFrame, SessionContext};
+use faults::{absolute, damage, shown};
 use futures::TryStreamExt;
 use rows::RowFiles;
 use std::collections::HashMap;
@@ -52,6 +63,8 @@ pub fn enable_file_tables(ctx: &SessionContext, options: FileOptions) {
     let listing = DynamicListTableFactory::default();
     listing.session_store().with_state(ctx.state_weak_ref());
     let inner = Arc::clone(ctx.state().catalog_list());
+    // A session without a local disk has nothing to hide.
+    let _ = visible::hide(&ctx.runtime_env(), &ObjectStoreUrl::local_filesystem());
     let files = FileTables { listing, options };
     ctx.register_catalog_list(Arc::new(DynamicFileCatalog::new(inner, Arc::new(files))));
 }
@@ -91,6 +104,22 @@ impl FileTables {
             || FORMATS.iter().any(|(format, _)| extension.eq_ignore_ascii_case(format))
     }
 
+    /// Whether `query` reads CSV, in which an empty field and a NULL are one.
+    pub fn is_csv(query: &DataFrame) -> bool {
+        let mut found = false;
+        // The visitor never fails.
+        let _ = query.logical_plan().apply(|node| {
+            if let LogicalPlan::TableScan(scan) = node
+                && let Ok(table) = source_as_provider(&scan.source)
+                && let Some(files) = table.downcast_ref::<ListingTable>()
+            {
+                found |= files.options().format.get_ext() == "csv";
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        found
+    }
+
     fn session(&self) -> Result<SessionState> {
         let session = self.listing.session_store().get_session().upgrade();
         session
@@ -105,69 +134,81 @@ impl FileTables {
     ) -> DataFusionResult<Arc<dyn TableProvider>> {
         let named = |e| to_datafusion(from_datafusion(e).context(format!("`{name}`")));
         let state = self.session().map_err(to_datafusion)?;
+        visible::hide(state.runtime_env(), &url.object_store()).map_err(named)?;
         let files = list(&state, &url).await.map_err(named)?;
-        let mut extensions = files.iter().filter_map(|f| extension(f));
-        let Some(first) = extensions.find(|e| FileTables::reads(e)) else {
-            let error = match files.is_empty() {
-                true => Error::not_found("there is no file of this name: check the path"),
-                false => unreadable(),
-            };
-            return Err(named(to_datafusion(error)));
+        let extension = match common_extension(&files, &url) {
+            Ok(extension) => extension,
+            Err(error) => return Err(named(to_datafusion(error))),
         };
-        if !FileReader::reads(first) {
-            if url.scheme() == "file" && first.eq_ignore_ascii_case("parquet") {
-                let parquet = files.iter().filter(|f| extension(f) == Some(first));
-                for file in parquet {
-                    check_footer(&Path::new("/").join(file))
-                        .map_err(to_datafusion)
-                        .map_err(named)?;
-                }
-            }
-            return self.listing_table(&state, url, first).await.map_err(named);
-        }
-        let paths: Vec<PathBuf> = match url.scheme() {
+        let local: Vec<PathBuf> = match url.scheme() {
             // As the user named it, for messages.
             "file" if Path::new(name).is_file() => vec![PathBuf::from(name)],
             "file" => {
-                let same = files.iter().filter(|f| extension(f) == Some(first));
-                same.map(|f| Path::new("/").join(f)).collect()
+                let same = files.iter().filter(|f| extension_of(f) == Some(&extension));
+                same.map(|f| absolute(f.location.as_ref())).collect()
             }
-            scheme => {
-                return Err(named(to_datafusion(Error::unsupported(format!(
-                    ".{first} files are read from the local disk, not by {scheme}: copy them first"
-                )))));
-            }
+            _ => Vec::new(),
         };
-        RowFiles::table(&paths, &self.options.arff_labels, state.config().target_partitions())
+        if !FileReader::reads(&extension) {
+            return self.listing_table(&state, name, url, &extension, &local).await;
+        }
+        if local.is_empty() {
+            return Err(named(to_datafusion(Error::unsupported(format!(
+                ".{extension} files are read from the local disk, not by {}: copy them first",
+                url.scheme()
+            )))));
+        }
+        RowFiles::table(&local, &self.options.arff_labels, state.config().target_partitions())
     }
 
-    /// A table of the files of one extension, read by DataFusion.
+    /// A table of the files of one extension, read by DataFusion; `local` are those on this machine.
     async fn listing_table(
         &self,
         state: &SessionState,
+        name: &str,
         url: ListingTableUrl,
         extension: &str,
+        local: &[PathBuf],
     ) -> DataFusionResult<Arc<dyn TableProvider>> {
         let format = FORMATS.iter().find(|(name, _)| extension.eq_ignore_ascii_case(name));
         let format = format.map_or("", |f| f.1);
+        let named = |e| {
+            let error = from_datafusion(e);
+            let error = match damage(format, &error.to_string()) {
+                Some(what) => Error::corrupt(what).with_source(error),
+                None => error,
+            };
+            to_datafusion(error.context(format!("`{name}`")))
+        };
+        if format == "parquet" {
+            local.iter().try_for_each(|file| check_footer(file)).map_err(to_datafusion)?;
+        }
         let mut settings = HashMap::new();
         if format == "csv" {
             settings.insert("format.schema_infer_max_rec".into(), CSV_SAMPLE.to_string());
+            let whole = must_stay_whole(state, &url, local).await?;
+            settings.insert("format.newlines_in_values".into(), whole.to_string());
         }
         let factory = state.get_file_format_factory(format);
-        let factory = factory.ok_or_else(|| to_datafusion(unreadable()))?;
-        let options = ListingOptions::new(factory.create(state, &settings)?)
+        let factory = factory.ok_or_else(|| named(to_datafusion(unreadable())))?;
+        let options = ListingOptions::new(factory.create(state, &settings).map_err(named)?)
             .with_file_extension(format!(".{extension}"));
         let config = ListingTableConfig::new(url).with_listing_options(options);
-        let mut config =
-            config.infer_partitions_from_path(state).await?.infer_schema(state).await?;
+        let config = config.infer_partitions_from_path(state).await.map_err(named)?;
+        let mut config = match format {
+            "csv" if !local.is_empty() => {
+                config.with_schema(csv::schema(local).map_err(to_datafusion)?)
+            }
+            _ => config.infer_schema(state).await.map_err(named)?,
+        };
         if config.file_schema.as_ref().is_some_and(|schema| schema.fields().is_empty()) {
-            return Err(to_datafusion(Error::data("there are no columns: the file is empty")));
+            let error = Error::data("there are no columns: the file is empty");
+            return Err(named(to_datafusion(error)));
         }
         if let Some(schema) = config.file_schema.clone().filter(|_| format == "csv") {
             config = config.with_schema(self.csv_schema(&schema));
         }
-        Ok(Arc::new(ListingTable::try_new(config)?))
+        Ok(Arc::new(ListingTable::try_new(config).map_err(named)?))
     }
 
     /// The schema of a CSV file with the columns that are known to be text.
@@ -181,22 +222,78 @@ impl FileTables {
     }
 }
 
+/// Whether CSV files must not be cut for several threads: a line break inside quotes, taken for the
+/// end of a row, would give wrong rows without a word. What cannot be looked at stays whole.
+async fn must_stay_whole(
+    state: &SessionState,
+    url: &ListingTableUrl,
+    local: &[PathBuf],
+) -> DataFusionResult<bool> {
+    let settings = &state.config_options().optimizer;
+    if state.config().target_partitions() < 2 || !settings.repartition_file_scans {
+        return Ok(false);
+    }
+    if url.scheme() != "file" {
+        return Ok(true);
+    }
+    let files = local.to_vec();
+    let search = move || -> Result<bool> {
+        for file in files {
+            if csv::has_breaks_in_quotes(&file)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let found = tokio::task::spawn_blocking(search).await;
+    found.map_err(|e| DataFusionError::External(Box::new(e)))?.map_err(to_datafusion)
+}
+
 /// The files behind `url`, by name.
-async fn list(state: &SessionState, url: &ListingTableUrl) -> DataFusionResult<Vec<String>> {
+async fn list(state: &SessionState, url: &ListingTableUrl) -> DataFusionResult<Vec<ObjectMeta>> {
     let store = state.runtime_env().object_store(url)?;
     let files = url.list_all_files(state, store.as_ref(), "").await?;
-    let mut files: Vec<String> = files.map_ok(|f| f.location.to_string()).try_collect().await?;
-    files.sort();
+    let mut files: Vec<ObjectMeta> = files.try_collect().await?;
+    files.sort_by(|a, b| a.location.cmp(&b.location));
     Ok(files)
 }
 
-fn extension(file: &str) -> Option<&str> {
-    Path::new(file).extension().and_then(|e| e.to_str())
+fn extension_of(file: &ObjectMeta) -> Option<&str> {
+    Path::new(file.location.as_ref()).extension().and_then(|e| e.to_str())
 }
 
-/// Whether the footer of a Parquet file fits into the file; the reader of Parquet takes it for granted.
+/// The extension of all files that can be read.
+fn common_extension(files: &[ObjectMeta], url: &ListingTableUrl) -> Result<String> {
+    let mut readable = files.iter().filter(|f| extension_of(f).is_some_and(FileTables::reads));
+    let Some((first, extension)) = readable.next().and_then(|f| Some((f, extension_of(f)?))) else {
+        return Err(match files.is_empty() {
+            false => unreadable(),
+            true if url.get_glob().is_some() => {
+                Error::not_found("no file matches this pattern: check the path")
+            }
+            true if url.is_collection() => Error::not_found(
+                "there is no file in this directory, besides those whose names begin with . or _: \
+                 name one with data",
+            ),
+            true => Error::not_found("there is no file of this name: check the path"),
+        });
+    };
+    if let Some(other) = readable.find(|f| extension_of(f) != Some(extension)) {
+        let name = |f: &ObjectMeta| f.location.filename().unwrap_or_default().to_string();
+        return Err(Error::usage(format!(
+            "there are files of two kinds, `{}` and `{}`: choose one kind with a pattern such as \
+             `*.{extension}`",
+            name(first),
+            name(other)
+        )));
+    }
+    Ok(extension.to_string())
+}
+
+/// Whether a Parquet file ends with a footer that fits into it; the reader takes that for granted.
 fn check_footer(path: &Path) -> Result<()> {
-    let failed = |e| Error::io(format!("file `{}` cannot be read", path.display()), e);
+    let name = shown(path);
+    let failed = |e| Error::io(format!("file `{name}` cannot be read"), e);
     let mut file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     let mut end = [0u8; 8];
@@ -206,12 +303,10 @@ fn check_footer(path: &Path) -> Result<()> {
     }
     let [a, b, c, d, magic @ ..] = end;
     let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
-    // Other ends are told by the reader.
-    if &magic == b"PAR1" && footer + 8 > len {
-        return Err(Error::data(format!(
-            "file `{}` is no whole Parquet file: its footer would be longer than the file; write it \
-             again",
-            path.display()
+    // An empty file has no rows and no columns, and the reader passes over it.
+    if len > 0 && (&magic != b"PAR1" || footer + 8 > len) {
+        return Err(Error::corrupt(format!(
+            "file `{name}` is no whole Parquet file: write it again"
         )));
     }
     Ok(())
