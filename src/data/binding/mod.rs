@@ -119,16 +119,7 @@ impl Binding {
         let columns =
             space.sparse_open.iter().filter(|o| o.is_none()).count() + space.categories.len();
         if let Some(open) = open_seen.iter().position(|s| !s) {
-            let name = space.open.name(open as u32).trim_end_matches('.');
-            return Err(Error::data(match name {
-                "" => "the model was trained on one column of maps, tokens or vectors: give that \
-                       column alone"
-                    .to_string(),
-                name => format!(
-                    "column `{name}` of the model is missing in the input, or is no map, list of \
-                     tokens or vector there: add it"
-                ),
-            }));
+            return Err(missing_column(space.open.name(open as u32).trim_end_matches('.')));
         }
         let missing = seen.iter().position(|s| !s);
         if missing.is_some() || columns_seen < columns {
@@ -192,9 +183,26 @@ fn mark(seen: &mut [bool], id: u32) {
     }
 }
 
+/// A column of maps, tokens or vectors is missing; one that stood alone has no name.
+fn missing_column(name: &str) -> Error {
+    Error::data(match name {
+        "" => "the model was trained on one column of maps, tokens or vectors: give that column \
+               alone"
+            .to_string(),
+        name => format!(
+            "column `{name}` of the model is missing in the input, or is no map, list of tokens or \
+             vector there: add it"
+        ),
+    })
+}
+
 fn missing_feature(space: &FeatureSpace, leaves: &[Leaf], dense: Option<usize>) -> Error {
     let has = |name: &str| leaves.iter().any(|l| l.name == name);
     let name = match dense {
+        Some(id) if !space.dense_column[id] => {
+            let (prefix, _) = space.dense_name(id as u32).rsplit_once('.').unwrap_or_default();
+            return missing_column(prefix);
+        }
         Some(id) => space.dense_name(id as u32).to_string(),
         None => space
             .features()

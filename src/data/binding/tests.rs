@@ -122,6 +122,12 @@ fn vectors_are_dense_and_keep_their_length() {
     let named = columns(vec![("v", list(vec![vec![1.0, 2.0], vec![0.0, f64::INFINITY]]))]);
     let error = learn(&named, &FeatureOptions::default()).unwrap_err();
     assert!(error.to_string().contains("feature `v.1` holds an infinite value"), "{error}");
+    let good = columns(vec![("v", list(vec![vec![1.0, 2.0]]))]);
+    let (space, _) = learn(&good, &FeatureOptions::default()).unwrap();
+    let other = columns(vec![("w", list(vec![vec![1.0, 2.0]]))]);
+    let binding = Binding::try_new(other.data_type(), &FeatureOptions::default(), &space.features);
+    let error = binding.unwrap_err().to_string();
+    assert!(error.starts_with("column `v` of the model is missing in the input"), "{error}");
     let named = columns(vec![("v", list(vec![vec![1.0; 6], vec![0.5; 5]]))]);
     let error = learn(&named, &FeatureOptions::default()).unwrap_err().to_string();
     let text = "column `v` holds a vector of 5 numbers, [0.5, 0.5, 0.5, 0.5, ...], where 6 are";
