@@ -90,7 +90,9 @@ pub(super) fn a_missing_column_is_named(subject: &Subject) -> Result<(), String>
             let what = format!("input without column `{name}`");
             let result = model.predict(&columns(rest));
             let error = refused(result, ErrorKind::Data, &what).map_err(|e| table.say(e))?;
-            ensure(error.to_string().contains(&format!("`{name}`")), || {
+            // Of a struct, one of its fields is named.
+            let named = |end: char| error.to_string().contains(&format!("`{name}{end}"));
+            ensure(named('`') || named('.'), || {
                 table.say(format!("{what} gives `{error}`, which does not name it"))
             })?;
         }

@@ -6,9 +6,9 @@ use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::{Error, Result};
 use crate::math::{STEP, mix};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float64Array, Float64Builder,
-    Int32Array, ListArray, ListBuilder, MapBuilder, StringArray, StringBuilder, StructArray,
-    UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, FixedSizeListBuilder, Float64Array,
+    Float64Builder, Int32Array, ListArray, ListBuilder, MapBuilder, StringArray, StringBuilder,
+    StructArray, UInt32Array,
 };
 use arrow::compute::{concat, take};
 use arrow::datatypes::{Field, Float64Type, Int32Type};
@@ -129,6 +129,7 @@ pub(super) fn all() -> Result<Vec<Table>> {
         table("texts", texts(&sets), &[Category]),
         table("tokens", words(&sets), &[Count, Binary, Numeric]),
         table("maps", maps(&sets)?, &[Numeric, Count, Binary]),
+        table("nested", nested(&numbers, &sets)?, &[]),
     ])
 }
 
@@ -157,6 +158,32 @@ fn mixed(numbers: &[(&str, ArrayRef)], sets: &[Vec<String>]) -> Result<ArrayRef>
         ("place", Arc::new(sets.iter().enumerate().map(place).collect::<StringArray>())),
         ("y", gaps(values(4)?, 5)),
         ("words", words(sets)),
+    ]))
+}
+
+/// Vectors of both types of list, some of fixed size missing, and a struct within the columns.
+fn nested(numbers: &[(&str, ArrayRef)], sets: &[Vec<String>]) -> Result<ArrayRef> {
+    let mut list = ListBuilder::new(Float64Builder::new());
+    let mut fixed = FixedSizeListBuilder::new(Float64Builder::new(), 2);
+    let value = |column: usize, row: usize| {
+        let column = numbers.get(column).and_then(|n| n.1.as_primitive_opt::<Float64Type>());
+        column.map(|values| values.value(row))
+    };
+    for row in 0..sets.len() {
+        list.append_value([value(0, row), value(1, row), value(2, row)]);
+        fixed.values().append_option(value(3, row));
+        fixed.values().append_option(value(4, row));
+        fixed.append(!noise(row as u64 + 7).is_multiple_of(5));
+    }
+    let flag = |(row, set): (usize, &Vec<String>)| Some(shows(row, set, 0));
+    let inner = columns(vec![
+        ("flag", Arc::new(sets.iter().enumerate().map(flag).collect::<BooleanArray>())),
+        ("words", words(sets)),
+    ]);
+    Ok(columns(vec![
+        ("list", Arc::new(list.finish())),
+        ("fixed", Arc::new(fixed.finish())),
+        ("inner", inner),
     ]))
 }
 

@@ -28,6 +28,17 @@ impl FeatureKind {
             FeatureKind::Category => "category",
         }
     }
+
+    /// The kind that an event model of naive Bayes is for; `None` for `auto`, which goes by types.
+    pub(crate) fn of_event(event: &str) -> Option<Self> {
+        match event {
+            "gaussian" => Some(FeatureKind::Numeric),
+            "bernoulli" => Some(FeatureKind::Binary),
+            "multinomial" => Some(FeatureKind::Count),
+            "categorical" => Some(FeatureKind::Category),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for FeatureKind {
@@ -255,6 +266,17 @@ impl FeatureSpace {
             self.sparse_open.push(open);
         }
         id
+    }
+
+    /// Forgets all sparse features and category values but the first so many.
+    pub(crate) fn truncate(&mut self, sparse: usize, values: usize) {
+        self.sparse.truncate(sparse);
+        self.sparse_kind.truncate(sparse);
+        self.sparse_open.truncate(sparse);
+        for (column, local) in self.value_owner.drain(values.min(self.value_owner.len())..) {
+            self.values[column as usize].truncate(local as usize);
+            self.value_ids[column as usize].truncate(local as usize);
+        }
     }
 
     /// The number of `value` of category column `column`, added when new.

@@ -32,7 +32,7 @@ impl Flags {
     }
 
     /// Whether the label is on in `row`; `None` when that is not known.
-    fn get(&self, row: usize, name: &str) -> Result<Option<bool>> {
+    fn get(&self, row: usize, name: &str, rows_before: u64) -> Result<Option<bool>> {
         let (flags, number) = match self {
             Flags::Boolean(flags) => (flags as &dyn Array, f64::from(flags.value(row))),
             Flags::Number(numbers) => (numbers as &dyn Array, numbers.value(row)),
@@ -42,7 +42,8 @@ impl Flags {
             0.0 => Ok(Some(false)),
             1.0 => Ok(Some(true)),
             other => Err(Error::data(format!(
-                "label column `{name}` holds {other} in row {row}: a label column holds 0, 1 or NULL"
+                "label column `{name}` holds {other} in row {}: a label column holds 0, 1 or NULL",
+                rows_before + row as u64
             ))),
         }
     }
@@ -54,6 +55,11 @@ impl Flags {
 ///
 /// A NULL in any column makes the row unlabelled.
 pub(crate) fn flag_lists(columns: &StructArray) -> Result<ListArray> {
+    flag_lists_from(0, columns)
+}
+
+/// As [`flag_lists`]; messages count the rows that were read before.
+pub(super) fn flag_lists_from(rows_before: u64, columns: &StructArray) -> Result<ListArray> {
     let flags = columns.columns().iter().map(Flags::try_new).collect::<Result<Vec<_>>>()?;
     let mut lists = ListBuilder::new(StringBuilder::new());
     let mut on: Vec<&str> = Vec::new();
@@ -62,7 +68,7 @@ pub(crate) fn flag_lists(columns: &StructArray) -> Result<ListArray> {
         let mut known = columns.is_valid(row);
         if known {
             for (flags, field) in flags.iter().zip(columns.fields()) {
-                match flags.get(row, field.name())? {
+                match flags.get(row, field.name(), rows_before)? {
                     Some(true) => on.push(field.name()),
                     Some(false) => {}
                     None => known = false,

@@ -1,6 +1,6 @@
 //! Label columns: from Arrow arrays to label sets.
 
-use super::label_columns::{are_flags, flag_lists};
+use super::label_columns::{are_flags, flag_lists_from};
 use super::plain::{plain, plain_type};
 use super::{LabelSets, Vocabulary};
 use crate::error::{Error, Result};
@@ -71,6 +71,10 @@ impl LabelReader {
     ///
     /// A column of another type, or a 0/1 column that holds something else.
     pub fn lists(column: &ArrayRef) -> Result<ArrayRef> {
+        LabelReader::lists_from(0, column)
+    }
+
+    fn lists_from(rows_before: u64, column: &ArrayRef) -> Result<ArrayRef> {
         if !LabelReader::accepts(column.data_type()) {
             return Err(Error::data(format!(
                 "labels must be a list of texts or integers, or a struct of 0/1 columns, not {}",
@@ -82,7 +86,7 @@ impl LabelReader {
             DataType::List(item) | DataType::LargeList(item) if is_plain(item.data_type()) => {
                 column
             }
-            DataType::Struct(_) => Arc::new(flag_lists(column.as_struct())?),
+            DataType::Struct(_) => Arc::new(flag_lists_from(rows_before, column.as_struct())?),
             DataType::Null => new_null_array(&DataType::List(text_item()), column.len()),
             DataType::List(_) | DataType::ListView(_) => {
                 cast(&column, &DataType::List(text_item()))?
@@ -98,16 +102,28 @@ impl LabelReader {
     ///
     /// # Errors
     ///
-    /// A column of another type, or a NULL inside a list, which names the row.
+    /// A column of another type, or a NULL inside a list, which names the row and shows the list.
     pub fn read(
+        column: &ArrayRef,
+        sets: &mut LabelSets,
+        id_of: impl FnMut(&str) -> Result<Option<u32>>,
+    ) -> Result<Option<Vec<u32>>> {
+        LabelReader::read_from(0, column, sets, id_of)
+    }
+
+    /// As [`LabelReader::read`]; messages count the rows that were read before.
+    pub(crate) fn read_from(
+        rows_before: u64,
         column: &ArrayRef,
         sets: &mut LabelSets,
         mut id_of: impl FnMut(&str) -> Result<Option<u32>>,
     ) -> Result<Option<Vec<u32>>> {
-        let lists = LabelReader::lists(column)?;
+        let lists = LabelReader::lists_from(rows_before, column)?;
         match lists.data_type() {
-            DataType::List(_) => read_list(lists.as_list::<i32>(), sets, &mut id_of),
-            DataType::LargeList(_) => read_list(lists.as_list::<i64>(), sets, &mut id_of),
+            DataType::List(_) => read_list(lists.as_list::<i32>(), rows_before, sets, &mut id_of),
+            DataType::LargeList(_) => {
+                read_list(lists.as_list::<i64>(), rows_before, sets, &mut id_of)
+            }
             other => Err(Error::internal(format!("labels of type {other} were not cast"))),
         }
     }
@@ -127,6 +143,7 @@ fn is_label(data_type: &DataType) -> bool {
 
 fn read_list<O: OffsetSizeTrait>(
     list: &GenericListArray<O>,
+    rows_before: u64,
     sets: &mut LabelSets,
     id_of: &mut impl FnMut(&str) -> Result<Option<u32>>,
 ) -> Result<Option<Vec<u32>>> {
@@ -134,11 +151,11 @@ fn read_list<O: OffsetSizeTrait>(
     match values.data_type() {
         DataType::Utf8 => {
             let values: &StringArray = values.as_string();
-            read_rows(list, values, |i| values.value(i), sets, id_of)
+            read_rows(list, rows_before, values, |i| values.value(i), sets, id_of)
         }
         DataType::Utf8View => {
             let values: &StringViewArray = values.as_string_view();
-            read_rows(list, values, |i| values.value(i), sets, id_of)
+            read_rows(list, rows_before, values, |i| values.value(i), sets, id_of)
         }
         other => Err(Error::internal(format!("label items of type {other} were not cast"))),
     }
@@ -146,6 +163,7 @@ fn read_list<O: OffsetSizeTrait>(
 
 fn read_rows<'a, O: OffsetSizeTrait>(
     list: &GenericListArray<O>,
+    rows_before: u64,
     values: &dyn Array,
     value: impl Fn(usize) -> &'a str,
     sets: &mut LabelSets,
@@ -162,11 +180,16 @@ fn read_rows<'a, O: OffsetSizeTrait>(
             labelled.push(row as u32);
         }
         ids.clear();
-        for i in offsets[row].as_usize()..offsets[row + 1].as_usize() {
+        let items = offsets[row].as_usize()..offsets[row + 1].as_usize();
+        for i in items.clone() {
             if values.is_null(i) {
+                let shown = |i| if values.is_null(i) { "NULL" } else { value(i) };
+                let shown: Vec<&str> = items.map(shown).collect();
                 return Err(Error::data(format!(
-                    "the label list of row {row} holds a NULL: remove it, or make the whole list \
-                     NULL when the row is unlabelled"
+                    "the label list of row {} holds a NULL, [{}]: remove it, or make the whole \
+                     list NULL when the row is unlabelled",
+                    rows_before + row as u64,
+                    shown.join(", ")
                 )));
             }
             ids.extend(id_of(value(i))?);
@@ -209,7 +232,7 @@ mod tests {
         b.append_value([Some("a")]);
         b.append_value([Some("a"), None]);
         let error = read(Arc::new(b.finish())).unwrap_err();
-        assert!(error.to_string().contains("row 1 holds a NULL"), "{error}");
+        assert!(error.to_string().contains("row 1 holds a NULL, [a, NULL]"), "{error}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use label_columns::split_labels;
 pub use label_sets::LabelSets;
 pub use labels::{LABELS_METADATA_KEY, LabelReader, declared_labels};
 pub use pattern::Pattern;
-pub(crate) use plain::plain_type;
+pub(crate) use plain::{plain, plain_type};
 pub use rows::{Csr, MISSING_CATEGORY, Rows};
 pub use space::{DROPPED, Remap, Space, Used};
 pub use translate::Translator;

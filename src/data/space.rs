@@ -177,6 +177,12 @@ impl Space {
                     "feature `{name}` is {a} in one model and {b} in the other: give it one type"
                 )));
             }
+            if mine.sparse_open(here) != theirs.sparse_open(id as u32) {
+                return Err(Error::incompatible(format!(
+                    "feature `{name}` comes from different columns in the two models: rename one \
+                     of the columns"
+                )));
+            }
         }
         Ok(())
     }

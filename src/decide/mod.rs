@@ -19,14 +19,18 @@ use crate::math::{logit, top_k};
 /// Decision::Threshold(0.5).decide(&log_odds, 1, &mut sets);
 /// Decision::Top(1).decide(&log_odds, 1, &mut sets);
 /// Decision::Sizes(&[3]).decide(&log_odds, 1, &mut sets);
+/// Decision::ThresholdOrBest(0.99).decide(&log_odds, 1, &mut sets);
 /// assert_eq!(sets.row(0), [0, 2]);
 /// assert_eq!(sets.row(1), [0]);
 /// assert_eq!(sets.row(2), [0, 1, 2]);
+/// assert_eq!(sets.row(3), [0]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
     /// Every label whose probability is at least this.
     Threshold(f64),
+    /// As [`Decision::Threshold`]; where no label reaches it, the one with the highest score.
+    ThresholdOrBest(f64),
     /// The labels with the highest scores, this many (a fixed size).
     Top(usize),
     /// The labels with the highest scores, as many as the size predicted for each row.
@@ -43,9 +47,14 @@ impl Decision<'_> {
         for r in 0..rows {
             let row = &log_odds[r * labels..(r + 1) * labels];
             match *self {
-                Decision::Threshold(p) => {
+                Decision::Threshold(p) | Decision::ThresholdOrBest(p) => {
                     let cut = logit(p);
-                    sets.push((0..labels as u32).filter(|&y| row[y as usize] >= cut));
+                    best.clear();
+                    best.extend((0..labels as u32).filter(|&y| row[y as usize] >= cut));
+                    if best.is_empty() && matches!(self, Decision::ThresholdOrBest(_)) {
+                        top_k(row, 1, &mut best);
+                    }
+                    sets.push(best.iter().copied());
                 }
                 Decision::Top(k) => {
                     top_k(row, k, &mut best);

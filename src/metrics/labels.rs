@@ -39,58 +39,36 @@ impl LabelOutcome {
 
     /// TP / (TP + FP); 0/0 is 0.
     pub fn precision(&self) -> f64 {
-        ratio_or_zero(Contingency::from(*self).precision())
+        ratio_or_zero(self.of_predicted())
     }
 
     /// TP / (TP + FN); 0/0 is 0.
     pub fn recall(&self) -> f64 {
-        ratio_or_zero(Contingency::from(*self).recall())
+        ratio_or_zero(self.of_true())
     }
 
     /// 2 TP / (2 TP + FP + FN); 0/0 is 0.
     pub fn f1(&self) -> f64 {
-        ratio_or_zero(Contingency::from(*self).f1())
-    }
-}
-
-/// TP, FP and FN of one label, or of all labels together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Contingency {
-    true_positive: u64,
-    false_positive: u64,
-    false_negative: u64,
-}
-
-impl From<LabelOutcome> for Contingency {
-    fn from(outcome: LabelOutcome) -> Self {
-        let LabelOutcome { true_positive, false_positive, false_negative, .. } = outcome;
-        Contingency { true_positive, false_positive, false_negative }
-    }
-}
-
-impl Contingency {
-    fn add(&mut self, other: &Self) {
-        self.true_positive += other.true_positive;
-        self.false_positive += other.false_positive;
-        self.false_negative += other.false_negative;
+        ratio_or_zero(self.of_both())
     }
 
+    /// Whether it is never true and never predicted.
     fn is_empty(&self) -> bool {
-        *self == Contingency::default()
+        self.of_both().1 == 0
     }
 
     /// TP / (TP + FP), the part and the whole.
-    fn precision(&self) -> (u64, u64) {
+    fn of_predicted(&self) -> (u64, u64) {
         (self.true_positive, self.true_positive + self.false_positive)
     }
 
     /// TP / (TP + FN), the part and the whole.
-    fn recall(&self) -> (u64, u64) {
-        (self.true_positive, self.true_positive + self.false_negative)
+    fn of_true(&self) -> (u64, u64) {
+        (self.true_positive, self.support())
     }
 
     /// 2 TP / (2 TP + FP + FN), the part and the whole.
-    fn f1(&self) -> (u64, u64) {
+    fn of_both(&self) -> (u64, u64) {
         let twice = 2 * self.true_positive;
         (twice, twice + self.false_positive + self.false_negative)
     }
@@ -101,7 +79,7 @@ const FIELDS: [&str; 3] = ["true_positive", "false_positive", "false_negative"];
 
 /// The contingency table of every label, by id; the last one is not empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LabelTables(Vec<Contingency>);
+pub(super) struct LabelTables(Vec<LabelOutcome>);
 
 impl LabelTables {
     /// Adds a row of two ascending sets and returns how many labels they share.
@@ -129,18 +107,18 @@ impl LabelTables {
     }
 
     /// The table of `label`, made when it is new; the caller counts something in it.
-    fn table(&mut self, label: u32) -> &mut Contingency {
-        let at = label as usize;
-        if at >= self.0.len() {
-            self.0.resize(at + 1, Contingency::default());
-        }
-        &mut self.0[at]
+    fn table(&mut self, label: u32) -> &mut LabelOutcome {
+        self.grow(label as usize + 1);
+        &mut self.0[label as usize]
+    }
+
+    fn grow(&mut self, labels: usize) {
+        let new = self.0.len()..labels;
+        self.0.extend(new.map(|label| LabelOutcome::none(label as u32)));
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), Contingency::default());
-        }
+        self.grow(other.0.len());
         self.0.iter_mut().zip(&other.0).for_each(|(own, more)| own.add(more));
     }
 
@@ -159,17 +137,11 @@ impl LabelTables {
     }
 
     pub(super) fn outcomes(&self) -> impl Iterator<Item = LabelOutcome> {
-        let seen = (0..).zip(&self.0).filter(|(_, table)| !table.is_empty());
-        seen.map(|(label, table)| LabelOutcome {
-            label,
-            true_positive: table.true_positive,
-            false_positive: table.false_positive,
-            false_negative: table.false_negative,
-        })
+        self.0.iter().filter(|table| !table.is_empty()).copied()
     }
 
     pub(super) fn heap_size(&self) -> usize {
-        self.0.capacity() * size_of::<Contingency>()
+        self.0.capacity() * size_of::<LabelOutcome>()
     }
 
     pub(super) fn write(&self, writer: &mut StateWriter) {
@@ -188,7 +160,8 @@ impl LabelTables {
         }
         let mut tables = Vec::with_capacity(hits.len());
         for ((&hits, &extra), &missed) in hits.iter().zip(extra).zip(missed) {
-            let table = Contingency {
+            let table = LabelOutcome {
+                label: tables.len() as u32,
                 true_positive: read_count(FIELDS[0], hits, rows)?,
                 false_positive: read_count(FIELDS[1], extra, rows)?,
                 false_negative: read_count(FIELDS[2], missed, rows)?,
@@ -199,27 +172,28 @@ impl LabelTables {
             }
             tables.push(table);
         }
-        if tables.last().is_some_and(Contingency::is_empty) {
+        if tables.last().is_some_and(LabelOutcome::is_empty) {
             return Err(unfit(FIELDS[0]));
         }
         Ok(LabelTables(tables))
     }
 
-    fn total(&self) -> Contingency {
-        self.0.iter().fold(Contingency::default(), |mut total, table| {
+    /// The outcomes of all labels together.
+    fn total(&self) -> LabelOutcome {
+        self.0.iter().fold(LabelOutcome::none(0), |mut total, table| {
             total.add(table);
             total
         })
     }
 
     /// The ratio of the pooled table; 0/0 is 1 when the table is empty, else 0.
-    fn micro(&self, ratio: fn(&Contingency) -> (u64, u64)) -> f64 {
+    fn micro(&self, ratio: fn(&LabelOutcome) -> (u64, u64)) -> f64 {
         let total = self.total();
         if total.is_empty() { 1.0 } else { ratio_or_zero(ratio(&total)) }
     }
 
     /// The mean ratio of `label_count` labels; 0/0 is 0, and labels without a table count 0.
-    fn mean(&self, ratio: fn(&Contingency) -> (u64, u64), label_count: usize) -> f64 {
+    fn mean(&self, ratio: fn(&LabelOutcome) -> (u64, u64), label_count: usize) -> f64 {
         if label_count == 0 {
             return 1.0;
         }
@@ -241,36 +215,36 @@ pub(super) fn hamming_score(sets: &SetMetrics, label_count: usize) -> f64 {
 
 /// Precision of the pooled table.
 pub(super) fn micro_precision(sets: &SetMetrics, _: usize) -> f64 {
-    sets.labels.micro(Contingency::precision)
+    sets.labels.micro(LabelOutcome::of_predicted)
 }
 
 /// Recall of the pooled table.
 pub(super) fn micro_recall(sets: &SetMetrics, _: usize) -> f64 {
-    sets.labels.micro(Contingency::recall)
+    sets.labels.micro(LabelOutcome::of_true)
 }
 
 /// F1 of the pooled table.
 pub(super) fn micro_f1(sets: &SetMetrics, _: usize) -> f64 {
-    sets.labels.micro(Contingency::f1)
+    sets.labels.micro(LabelOutcome::of_both)
 }
 
 /// Precision of a label, mean of labels.
 pub(super) fn macro_precision(sets: &SetMetrics, label_count: usize) -> f64 {
-    sets.labels.mean(Contingency::precision, label_count)
+    sets.labels.mean(LabelOutcome::of_predicted, label_count)
 }
 
 /// Recall of a label, mean of labels.
 pub(super) fn macro_recall(sets: &SetMetrics, label_count: usize) -> f64 {
-    sets.labels.mean(Contingency::recall, label_count)
+    sets.labels.mean(LabelOutcome::of_true, label_count)
 }
 
 /// F1 of a label, mean of labels; not the harmonic mean of the two means.
 pub(super) fn macro_f1(sets: &SetMetrics, label_count: usize) -> f64 {
-    sets.labels.mean(Contingency::f1, label_count)
+    sets.labels.mean(LabelOutcome::of_both, label_count)
 }
 
 /// Predicted labels of all rows, over n.
 pub(super) fn label_cardinality(sets: &SetMetrics, _: usize) -> f64 {
-    let (_, predicted) = sets.labels.total().precision();
+    let (_, predicted) = sets.labels.total().of_predicted();
     predicted as f64 / sets.rows() as f64
 }

@@ -138,7 +138,8 @@ pub type Peer = (Box<dyn Learner>, Box<dyn Scorer>);
 
 /// Fitted parameters: features in, scores and label sets out. Pure: `&self` and the row decide.
 pub trait Scorer: Send + Sync + fmt::Debug {
-    /// Writes the log-odds of every label for every row into `out`, row by row.
+    /// Writes the log-odds of every label for every row into `out`, row by row; what `out` held
+    /// before is cleared.
     ///
     /// `sigmoid` of a log-odds is the probability that the row has the label.
     fn score(&self, rows: &Rows, out: &mut Vec<f64>) -> Result<()>;

@@ -1,8 +1,8 @@
 //! The parameters `max_labels` and `max_features` of every learner.
 
 use super::{Allowed, CheckedSpec, Parameter};
-use crate::data::FeatureOptions;
-use crate::error::Result;
+use crate::data::{FeatureOptions, Space};
+use crate::error::{Error, Result};
 
 pub(super) const MAX_LABELS: Parameter = Parameter {
     name: "max_labels",
@@ -24,4 +24,24 @@ pub(super) fn bounded(spec: &CheckedSpec) -> Result<FeatureOptions> {
         max_features: Some(spec.whole(MAX_FEATURES.name)?),
         ..FeatureOptions::default()
     })
+}
+
+/// Whether `space` is within the bounds: checked where rows were read and where models were merged,
+/// so that how rows are cut does not matter.
+pub(super) fn check_bounds(space: &Space, options: &FeatureOptions) -> Result<()> {
+    let over = |len: usize, max: Option<usize>| max.filter(|max| len > *max);
+    if let Some(max) = over(space.labels.len(), options.max_labels) {
+        return Err(Error::limit(format!(
+            "label `{}` is one more than max_labels={max} allows: raise it",
+            space.labels.name(max as u32)
+        )));
+    }
+    let features = space.features.len();
+    if let Some(max) = over(features, options.max_features) {
+        return Err(Error::limit(format!(
+            "there are {features} features, more than max_features={max} allows: raise it or use \
+             fewer features"
+        )));
+    }
+    Ok(())
 }

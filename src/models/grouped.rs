@@ -77,6 +77,16 @@ impl GroupedTrainer {
         self.trainers.get(group).is_some_and(Option::is_some)
     }
 
+    /// Whether rows with these features have to wait for the first vector of a column of vectors,
+    /// whose length is not known yet. Rows that do not wait are learned without that column.
+    ///
+    /// # Errors
+    ///
+    /// Columns that cannot be features.
+    pub fn must_wait(&self, features: &ArrayRef) -> Result<bool> {
+        Ok(self.reader.without_length(features, &self.space)?.is_some())
+    }
+
     /// Learns from labelled rows; `groups` has the group of each, all of which there is room for.
     ///
     /// # Errors
@@ -89,6 +99,9 @@ impl GroupedTrainer {
         weights: Option<&ArrayRef>,
         groups: &[usize],
     ) -> Result<()> {
+        if !self.space.features.declared && !features.is_empty() {
+            self.reader.declare(features, &mut self.space)?;
+        }
         for start in (0..groups.len()).step_by(CHUNK) {
             let len = CHUNK.min(groups.len() - start);
             let part = |array: &ArrayRef| array.slice(start, len);
@@ -123,6 +136,12 @@ impl GroupedTrainer {
         Ok(())
     }
 
+    /// Lets the next rows decide what the columns are.
+    pub fn forget_columns(&mut self) {
+        self.space = Space::default();
+        self.reader.unbind();
+    }
+
     /// Starts the numbering of batches anew when it has become large; the columns stay.
     fn bound_names(&mut self) -> Result<()> {
         let features = &self.space.features;
@@ -150,6 +169,10 @@ impl GroupedTrainer {
         let before = trainer.heap_size();
         let done = change(trainer);
         self.bytes = (self.bytes + trainer.heap_size()).saturating_sub(before);
+        // Groups of one query have the same columns.
+        if !self.space.features.declared {
+            self.space.admit_columns(trainer.space())?;
+        }
         done
     }
 

@@ -22,6 +22,7 @@ mod algorithm;
 mod base;
 mod bounds;
 mod chains;
+mod columns;
 mod grouped;
 mod keep;
 mod lazy;
@@ -38,13 +39,14 @@ mod trainer;
 pub use algorithm::{
     Algorithm, Capabilities, Follower, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
+pub use columns::{holds_features, root, split_columns};
 pub use grouped::GroupedTrainer;
 pub use lists::LabelLists;
 pub use model::Model;
 pub use params::{Allowed, CheckedSpec, Choice, Parameter};
 pub use registry::Registry;
 pub use spec::{Spec, Value};
-pub use trainer::{Trainer, holds_features, root, split_columns};
+pub use trainer::Trainer;
 
 #[cfg(test)]
 mod tests;

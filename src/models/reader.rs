@@ -1,9 +1,11 @@
 //! From arrays of labels, features and weights to rows that can be learned.
 
-use crate::data::{Binding, FeatureOptions, LabelReader, Rows, Space};
+use super::bounds::check_bounds;
+use crate::data::{Binding, FeatureOptions, LabelReader, Rows, Space, plain};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, UInt32Array};
-use arrow::compute::{cast, take};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, Float64Type};
 use std::sync::Arc;
 
@@ -12,11 +14,31 @@ use std::sync::Arc;
 pub(super) struct RowReader {
     pub(super) options: FeatureOptions,
     binding: Option<Binding>,
+    /// How many rows were given to read, for messages.
+    rows: u64,
 }
 
 impl RowReader {
     pub(super) fn new(options: FeatureOptions) -> Self {
-        RowReader { options, binding: None }
+        RowReader { options, binding: None, rows: 0 }
+    }
+
+    /// Binds to the columns of `features`, which are those of `space` from now on.
+    pub(super) fn declare(&mut self, features: &ArrayRef, space: &mut Space) -> Result<()> {
+        self.binding = Some(Binding::declare(features, &self.options, space)?);
+        Ok(())
+    }
+
+    /// The column of vectors whose length is not known, neither from `space` nor from `features`.
+    pub(super) fn without_length(
+        &self,
+        features: &ArrayRef,
+        space: &Space,
+    ) -> Result<Option<String>> {
+        match space.features.declared {
+            true => Ok(None),
+            false => Binding::without_length(features, &self.options),
+        }
     }
 
     /// Forgets the columns, so that the next batch fixes them anew.
@@ -26,7 +48,8 @@ impl RowReader {
 
     /// Reads the rows to learn from: those that have labels and a weight.
     ///
-    /// Returns their numbers in the batch, or `None` when all are. New names are added to `space`.
+    /// Returns their numbers in the batch, or `None` when all are. New names are added to `space`,
+    /// within the bounds.
     pub(super) fn read(
         &mut self,
         labels: &ArrayRef,
@@ -43,30 +66,20 @@ impl RowReader {
             )));
         }
         rows.clear();
+        let before = self.rows;
+        self.rows += labels.len() as u64;
         let weights = weights.map(numbers).transpose()?;
-        let weighty = weights.as_ref().and_then(with_weight);
-        let labels = match &weighty {
-            None => Arc::clone(labels),
-            Some(kept) => take(labels, &UInt32Array::from(kept.clone()), None)?,
+        let labels = match weights.as_ref().and_then(without_weight) {
+            // Rows keep their numbers: those that do not count become unlabelled.
+            Some(none) if labels.data_type() != &DataType::Null => nullif(&plain(labels)?, &none)?,
+            _ => Arc::clone(labels),
         };
-        let max = self.options.max_labels.unwrap_or(usize::MAX);
         let vocabulary = &mut space.labels;
-        let labelled = LabelReader::read(&labels, &mut rows.labels, |name| {
-            let id = vocabulary.intern(name);
-            if id as usize >= max {
-                return Err(Error::limit(format!(
-                    "label `{name}` is one more than max_labels={max} allows: raise it"
-                )));
-            }
-            Ok(Some(id))
+        let kept = LabelReader::read_from(before, &labels, &mut rows.labels, |name| {
+            Ok(Some(vocabulary.intern(name)))
         })?;
-        let kept = match (weighty, labelled) {
-            (Some(weighty), Some(labelled)) => {
-                Some(labelled.into_iter().map(|i| weighty[i as usize]).collect())
-            }
-            (weighty, labelled) => weighty.or(labelled),
-        };
         self.read_features(features, kept.as_deref(), space, rows)?;
+        check_bounds(space, &self.options)?;
         if let Some(weights) = weights {
             let values = weights.values();
             match &kept {
@@ -84,17 +97,17 @@ impl RowReader {
         space: &mut Space,
         rows: &mut Rows,
     ) -> Result<()> {
-        let features = match kept {
-            None => Arc::clone(features),
-            Some(kept) => take(features, &UInt32Array::from(kept.to_vec()), None)?,
-        };
-        if features.is_empty() {
+        if kept.map_or(features.len(), <[u32]>::len) == 0 {
             return Ok(());
         }
         let bound = self.binding.as_ref().is_some_and(|b| b.data_type() == features.data_type());
         if !bound {
-            self.binding = Some(Binding::declare(&features, &self.options, space)?);
+            self.declare(features, space)?;
         }
+        let features = match kept {
+            None => Arc::clone(features),
+            Some(kept) => take(features, &UInt32Array::from(kept.to_vec()), None)?,
+        };
         match &self.binding {
             Some(binding) => binding.read_growing(&features, &mut space.features, rows),
             None => Ok(()),
@@ -137,12 +150,8 @@ fn numbers(weights: &ArrayRef) -> Result<Float64Array> {
     }
 }
 
-/// The rows whose weight is there and not zero; `None` when it is so for all.
-fn with_weight(weights: &Float64Array) -> Option<Vec<u32>> {
-    let kept: Vec<u32> = weights
-        .iter()
-        .enumerate()
-        .filter_map(|(i, w)| w.filter(|w| *w > 0.0).map(|_| i as u32))
-        .collect();
-    (kept.len() < weights.len()).then_some(kept)
+/// Whether the weight of each row is NULL or zero; `None` when it is so for none.
+fn without_weight(weights: &Float64Array) -> Option<BooleanArray> {
+    let none = BooleanBuffer::from_iter(weights.iter().map(|w| w.is_none_or(|w| w == 0.0)));
+    (none.count_set_bits() > 0).then(|| BooleanArray::new(none, None))
 }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 const MAX_LEN: usize = 4096;
 /// How deep calls may be nested.
 const MAX_DEPTH: usize = 8;
+/// The most specs that a spec with ranges may stand for.
+const MAX_VALUES: usize = 10_000;
 
 /// A parsed spec such as `naibx`, `mlknn(k=10)` or `pacc(base=logistic, features=ldf)`.
 ///
@@ -126,12 +128,27 @@ impl FromStr for Spec {
         if parser.at < text.len() {
             return Err(parser.error("expected the end"));
         }
+        let ranges = spec.args.iter().filter_map(|(_, value)| match value {
+            Value::Range(low, high) => Some(range_len(*low, *high)),
+            _ => None,
+        });
+        if ranges.fold(1, usize::saturating_mul) > MAX_VALUES {
+            return Err(Error::usage(format!(
+                "spec `{text}`: its ranges stand for more than {MAX_VALUES} specs: make them smaller"
+            )));
+        }
         // It is stored as it prints, with blanks after commas, and read back from that.
         if spec.to_string().len() > MAX_LEN {
             return Err(too_long());
         }
         Ok(spec)
     }
+}
+
+/// How many values there are from `low` to `high`; 0 when there are none or too many.
+fn range_len(low: i64, high: i64) -> usize {
+    let len = high.checked_sub(low).and_then(|len| usize::try_from(len).ok());
+    len.filter(|len| *len < MAX_VALUES).map_or(0, |len| len + 1)
 }
 
 struct Parser<'a> {
@@ -268,9 +285,7 @@ impl Parser<'_> {
         if let Some(range) = range {
             let (low, high) = (&self.text[start..range], &self.text[range + 2..self.at]);
             return match (low.parse(), high.parse()) {
-                (Ok(low), Ok(high)) if low <= high && high - low < 10_000 => {
-                    Ok(Value::Range(low, high))
-                }
+                (Ok(low), Ok(high)) if range_len(low, high) > 0 => Ok(Value::Range(low, high)),
                 _ => Err(self.error(&format!("`{text}` is no range of whole numbers"))),
             };
         }
@@ -324,5 +339,18 @@ mod tests {
         let spec: Spec = "a(k=1..3)".parse().unwrap();
         let all: Vec<String> = spec.expand().iter().map(Spec::to_string).collect();
         assert_eq!(all, ["a(k=1)", "a(k=2)", "a(k=3)"]);
+    }
+
+    #[test]
+    fn ranges_are_bounded() {
+        assert_eq!(canonical("a(k=1..10000)"), "a(k=1..10000)");
+        for range in
+            ["a(k=1..10001)", "a(k=-9223372036854775808..9223372036854775807)", "a(k=2..1)"]
+        {
+            assert!(canonical(range).contains("is no range of whole numbers"), "{range}");
+        }
+        assert_eq!("a(k=1..100, s=1..100)".parse::<Spec>().unwrap().expand().len(), 10_000);
+        let error = canonical("a(k=1..100, s=1..101)");
+        assert!(error.contains("its ranges stand for more than 10000 specs"), "{error}");
     }
 }

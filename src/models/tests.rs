@@ -1,3 +1,4 @@
 //! What holds for training and scoring whatever the algorithm.
 
 mod encodings;
+mod reading;

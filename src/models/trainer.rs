@@ -1,12 +1,13 @@
 //! Training: from Arrow arrays to a model.
 
+use super::bounds::check_bounds;
+use super::columns::split_columns;
 use super::grouped::CopyBuffer;
 use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
-use crate::data::{FeatureOptions, FeatureSpace, Remap, Rows, Space, Used, plain_type};
+use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, StructArray};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef};
 use arrow::record_batch::RecordBatch;
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,6 +50,21 @@ pub struct Trainer {
     buffer: Rows,
     /// How many names there must be before unused ones are looked for.
     compact_at: usize,
+    /// Rows that came before the first vector of a column of vectors, whose length is not known
+    /// yet.
+    waiting: Vec<Batch>,
+}
+
+/// Labels, features and weights of some rows.
+type Batch = (ArrayRef, ArrayRef, Option<ArrayRef>);
+
+/// How many names there were.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    labels: usize,
+    declared: bool,
+    sparse: usize,
+    values: usize,
 }
 
 /// The least number of names for which it is worth looking for unused ones.
@@ -106,6 +122,7 @@ impl Trainer {
             reader,
             buffer: Rows::default(),
             compact_at: COMPACT_FROM,
+            waiting: Vec::new(),
         })
     }
 
@@ -130,28 +147,91 @@ impl Trainer {
         features: &ArrayRef,
         weights: Option<&ArrayRef>,
     ) -> Result<()> {
-        let before = self.names();
-        let observed = self.read(labels, features, weights).and_then(|_| {
+        if self.without_length(labels, features)?.is_some() {
+            let batch = (Arc::clone(labels), Arc::clone(features), weights.map(Arc::clone));
+            self.waiting.push(batch);
+            return Ok(());
+        }
+        if !self.waiting.is_empty() && !self.space.features.declared {
+            self.reader.declare(features, &mut self.space)?;
+            self.observe_waiting()?;
+        }
+        self.observe_now(labels, features, weights)
+    }
+
+    fn observe_now(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        weights: Option<&ArrayRef>,
+    ) -> Result<()> {
+        let before = self.known();
+        let observed = self.read_now(labels, features, weights).and_then(|_| {
             let rows = std::mem::take(&mut self.buffer);
             let learned = self.learn(&rows);
             self.buffer = rows;
             learned
         });
         if observed.is_err() {
-            self.undo_names(before);
+            self.go_back(before);
         }
         observed
     }
 
-    fn names(&self) -> (usize, bool) {
-        (self.space.labels.len(), self.space.features.declared)
+    /// The column of vectors whose length labelled rows need and nothing tells yet.
+    fn without_length(&self, labels: &ArrayRef, features: &ArrayRef) -> Result<Option<String>> {
+        match labels.len() - labels.logical_null_count() {
+            0 => Ok(None),
+            _ => self.reader.without_length(features, &self.space),
+        }
     }
 
-    /// Goes back to as many labels as there were, and to no columns if there were none.
-    fn undo_names(&mut self, (labels, declared): (usize, bool)) {
-        self.space.labels.truncate(labels);
-        // New keys and values are harmless: names that nothing is known of are dropped.
-        if !declared {
+    /// Learns the rows that wait, once the columns are known.
+    fn observe_waiting(&mut self) -> Result<()> {
+        if !self.space.features.declared {
+            return Ok(());
+        }
+        let mut all = Ok(());
+        for (labels, features, weights) in std::mem::take(&mut self.waiting) {
+            all = all.and(self.observe_now(&labels, &features, weights.as_ref()));
+        }
+        all
+    }
+
+    /// Takes out the rows that wait for the length of a vector: labels, features and weights.
+    pub(crate) fn take_waiting(&mut self) -> Vec<Batch> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Where rows wait: a trainer that has learned them as rows of a table without a single vector,
+    /// in which such a column has no features.
+    pub(crate) fn settled(&self) -> Result<Option<Trainer>> {
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let mut trainer = Trainer::start_in_order(self.algorithm, self.spec.clone())?;
+        for (labels, features, weights) in &self.waiting {
+            trainer.observe_now(labels, features, weights.as_ref())?;
+        }
+        Ok(Some(trainer))
+    }
+
+    fn known(&self) -> Known {
+        let features = &self.space.features;
+        Known {
+            labels: self.space.labels.len(),
+            declared: features.declared,
+            sparse: features.sparse_len(),
+            values: features.value_len(),
+        }
+    }
+
+    /// Goes back to the names there were, and to no columns if there were none.
+    fn go_back(&mut self, to: Known) {
+        self.space.labels.truncate(to.labels);
+        if to.declared {
+            self.space.features.truncate(to.sparse, to.values);
+        } else {
             self.space.features = FeatureSpace::default();
             self.reader.unbind();
         }
@@ -162,17 +242,33 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// As [`Trainer::observe_weighted`]; what is known stays as it was.
+    /// As [`Trainer::observe_weighted`]; a column of vectors of which none was there yet. What is
+    /// known stays as it was.
     pub(crate) fn read(
         &mut self,
         labels: &ArrayRef,
         features: &ArrayRef,
         weights: Option<&ArrayRef>,
     ) -> Result<Option<Vec<u32>>> {
-        let before = self.names();
+        if let Some(column) = self.without_length(labels, features)? {
+            return Err(Error::data(format!(
+                "{column} is NULL in every row so far, so that the length of its vectors is not \
+                 known: give it a list type of fixed length, or begin with a row that has a vector"
+            )));
+        }
+        self.read_now(labels, features, weights)
+    }
+
+    fn read_now(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        weights: Option<&ArrayRef>,
+    ) -> Result<Option<Vec<u32>>> {
+        let before = self.known();
         let read = self.reader.read(labels, features, weights, &mut self.space, &mut self.buffer);
         if read.is_err() {
-            self.undo_names(before);
+            self.go_back(before);
         }
         read
     }
@@ -295,11 +391,16 @@ impl Trainer {
         range: Range<usize>,
         copy: &mut CopyBuffer,
     ) -> Result<()> {
-        copy.translator.copy(rows, from, range, &mut self.space, &mut copy.rows)?;
-        check_bounds(&self.space, &self.reader.options)?;
-        learn(&self.algorithm, &mut *self.learner, &copy.rows, &self.space)?;
-        self.rows_seen += copy.rows.len as u64;
-        Ok(())
+        let before = self.known();
+        let copied = copy.translator.copy(rows, from, range, &mut self.space, &mut copy.rows);
+        let learned = copied.and_then(|()| {
+            check_bounds(&self.space, &self.reader.options)?;
+            self.learn(&copy.rows)
+        });
+        if learned.is_err() {
+            self.go_back(before);
+        }
+        learned
     }
 
     /// As [`Trainer::observe`], with the labels in column `labels` and every other column a feature.
@@ -326,7 +427,7 @@ impl Trainer {
             self.learner.merge(&*model.learner().remap(&ids))?;
         }
         self.rows_seen = self.rows_seen.saturating_add(model.rows());
-        Ok(())
+        self.observe_waiting()
     }
 
     /// Makes room for the names of `other`, within the bounds; on an error nothing changes.
@@ -383,7 +484,15 @@ impl Trainer {
 
     /// Bytes on the heap.
     pub fn heap_size(&self) -> usize {
-        self.space.heap_size() + self.learner.heap_size()
+        let arrays = |(labels, features, weights): &Batch| {
+            [Some(labels), Some(features), weights.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|array| array.get_buffer_memory_size())
+                .sum::<usize>()
+        };
+        let waiting: usize = self.waiting.iter().map(arrays).sum();
+        self.space.heap_size() + self.learner.heap_size() + waiting
     }
 
     /// The model of what was learned so far: labels and features in name order, parameters fitted
@@ -403,6 +512,9 @@ impl Trainer {
     ///
     /// No labelled row was seen.
     pub fn state(&self) -> Result<Model> {
+        if let Some(settled) = self.settled()? {
+            return settled.state();
+        }
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",
@@ -430,62 +542,4 @@ fn learn(
         )));
     }
     learner.observe(rows, space)
-}
-
-fn check_bounds(space: &Space, options: &FeatureOptions) -> Result<()> {
-    let (labels, features) = (space.labels.len(), space.features.len());
-    let over = |len: usize, max: Option<usize>| max.filter(|max| len > *max);
-    if let Some(max) = over(labels, options.max_labels) {
-        return Err(Error::limit(format!(
-            "together there are {labels} labels, more than max_labels={max} allows: raise it"
-        )));
-    }
-    if let Some(max) = over(features, options.max_features) {
-        return Err(Error::limit(format!(
-            "together there are {features} features, more than max_features={max} allows: raise it"
-        )));
-    }
-    Ok(())
-}
-
-/// The label column of a batch, and the others as one struct.
-///
-/// A single column of maps or lists besides the labels is not wrapped: its entries are the features.
-///
-/// # Errors
-///
-/// A label column that is not there lists those that are.
-pub fn split_columns(batch: &RecordBatch, labels: &str) -> Result<(ArrayRef, ArrayRef)> {
-    let schema = batch.schema();
-    let at = schema.index_of(labels).map_err(|_| {
-        let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        Error::not_found(format!(
-            "there is no label column `{labels}`; the columns are: {}",
-            names.join(", ")
-        ))
-    })?;
-    let rest: Vec<usize> = (0..batch.num_columns()).filter(|&i| i != at).collect();
-    Ok((Arc::clone(batch.column(at)), root(&batch.project(&rest)?)))
-}
-
-/// The columns of a batch as one array of features.
-pub fn root(batch: &RecordBatch) -> ArrayRef {
-    match batch.columns() {
-        [column] if holds_features(column.data_type()) => Arc::clone(column),
-        _ => Arc::new(StructArray::from(batch.clone())),
-    }
-}
-
-/// Whether one column of this type is all features of a row rather than one of them.
-pub fn holds_features(data_type: &DataType) -> bool {
-    matches!(
-        plain_type(data_type),
-        DataType::Struct(_)
-            | DataType::Map(..)
-            | DataType::List(_)
-            | DataType::LargeList(_)
-            | DataType::FixedSizeList(..)
-            | DataType::ListView(_)
-            | DataType::LargeListView(_)
-    )
 }

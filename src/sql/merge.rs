@@ -138,7 +138,7 @@ impl ChangeModel {
                 let parts = Models::per_row(&args.args[1], rows, &self.cache.0)?;
                 for pair in models.iter().zip(&parts) {
                     out.append_option(match pair {
-                        (Some(model), Some(part)) => Some(changed(model, |t| t.forget(part))?),
+                        (Some(model), Some(part)) => changed(model, |t| t.forget(part))?,
                         _ => None,
                     });
                 }
@@ -148,7 +148,7 @@ impl ChangeModel {
                 let factors = cast(&factors, &DataType::Float64)?;
                 for pair in models.iter().zip(factors.as_primitive::<Float64Type>()) {
                     out.append_option(match pair {
-                        (Some(model), Some(factor)) => Some(changed(model, |t| t.decay(factor))?),
+                        (Some(model), Some(factor)) => changed(model, |t| t.decay(factor))?,
                         _ => None,
                     });
                 }
@@ -158,10 +158,17 @@ impl ChangeModel {
     }
 }
 
-fn changed(model: &Model, change: impl FnOnce(&mut Trainer) -> Result<()>) -> Result<Vec<u8>> {
+/// The changed model; `None` when no row is left of it.
+fn changed(
+    model: &Model,
+    change: impl FnOnce(&mut Trainer) -> Result<()>,
+) -> Result<Option<Vec<u8>>> {
     let mut trainer = model.reopen()?;
     change(&mut trainer)?;
-    store::to_bytes(&trainer.finish()?)
+    match trainer.rows() {
+        0 => Ok(None),
+        _ => store::to_bytes(&trainer.finish()?).map(Some),
+    }
 }
 
 impl ScalarUDFImpl for ChangeModel {

@@ -245,6 +245,10 @@ impl GroupMoments {
     /// Multiplies every weight by `factor`.
     pub fn decay(&mut self, factor: f64) {
         self.n.iter_mut().chain(&mut self.m2).for_each(|v| *v *= factor);
+        // Where no weight is left, no mean is: new values are not added to an old one.
+        for i in (0..self.n.len()).filter(|&i| self.n[i] == 0.0) {
+            (self.mean[i], self.m2[i]) = (0.0, 0.0);
+        }
     }
 
     /// The same moments with groups renumbered; dropped ones go.

@@ -10,9 +10,10 @@
 //! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
 //! | [`RowStore`] | rows with a content: the rows themselves, for learners that need them |
 //!
-//! All are [`Statistic`]s over [`Rows`] in the numbering of one [`Space`](crate::data::Space);
-//! numbers are `f64` because weights and decay make counts fractional, and whole counts are exact
-//! up to 2^53.
+//! Those of labels are [`Statistic`]s. [`FeatureStats`] and [`RowStore`] have the same verbs and laws,
+//! and need more to be made: what their groups are, which rows they keep. All are over [`Rows`] in
+//! the numbering of one [`Space`](crate::data::Space); numbers are `f64` because weights and decay
+//! make counts fractional, and whole counts are exact up to 2^53.
 
 mod codec;
 mod count_vector;

@@ -50,6 +50,15 @@ impl Moment {
         (self.n > 1.0).then(|| self.m2 / (self.n - 1.0))
     }
 
+    /// Whether `mean`, what is left of this mean without `other` for the weight `n`, has lost more
+    /// than six digits.
+    fn lost_mean(&self, other: &Self, n: f64, mean: f64) -> bool {
+        let (all, part) = (self.mean * self.n, other.mean * other.n);
+        // Sums of whole numbers are exact: nothing is lost, even if nothing is left.
+        let whole = |x: f64| x.fract() == 0.0 && x.abs() < 9e15;
+        !(whole(all) && whole(part)) && mean.abs() * n < LOST * (all.abs() + part.abs())
+    }
+
     /// This and `zeros` further values that are zero.
     #[must_use]
     pub fn with_zeros(mut self, zeros: f64) -> Self {
@@ -116,6 +125,12 @@ impl Cell for Moment {
         let delta = other.mean - mean;
         let m2 = self.m2 - other.m2 - delta * delta * (n * other.n / self.n);
         if n == 1.0 {
+            if self.m2 > 0.0 && self.lost_mean(other, n, mean) {
+                return Err(Error::incompatible(
+                    "taking these rows away would lose more than six digits of a mean: train anew \
+                     on the rows that stay",
+                ));
+            }
             *self = Moment { n, mean, m2: 0.0 };
         } else if self.m2 > 0.0 && (m2.is_nan() || m2 < LOST * self.m2 || n < LOST * self.n) {
             return Err(Error::incompatible(
@@ -174,6 +189,19 @@ mod tests {
         assert!(error.to_string().contains("six digits"));
         assert_eq!(a, before);
         assert!(a.subtract(&Moment { n: 9.0, mean: 0.0, m2: 0.0 }).is_err());
+    }
+
+    #[test]
+    fn the_last_row_keeps_its_mean() {
+        let left = |kept: f64, taken: f64| {
+            let mut a = Moment::of(kept);
+            a.add(&Moment::of(taken));
+            a.subtract(&Moment::of(taken)).map(|()| a.mean)
+        };
+        assert_eq!(left(0.0, 5.0).unwrap(), 0.0);
+        assert!((left(0.1, 2000.0).unwrap() - 0.1).abs() < 1e-11);
+        let error = left(1.0, 1e17).unwrap_err().to_string();
+        assert!(error.contains("lose more than six digits of a mean"), "{error}");
     }
 
     #[test]

@@ -212,7 +212,7 @@ const FAILURES: &[(&str, &str)] = &[
     // Values.
     (
         "fit null_label.parquet -o out/x",
-        "train_labels: the label list of row 7 holds a NULL: remove it, or make the whole list NULL when the row is unlabelled",
+        "train_labels: the label list of row 7 holds a NULL, [a, NULL]: remove it, or make the whole list NULL when the row is unlabelled",
     ),
     (
         "fit infinite.parquet -o out/x",

@@ -8,11 +8,11 @@
 mod read;
 mod source;
 
-use super::{FeatureOptions, FeatureSpace, Rows, Space};
+use super::{FeatureKind, FeatureOptions, FeatureSpace, Rows, Space};
 use crate::error::{Error, Result};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
-use source::{Shape, Source, Target, sources};
+use source::{Shape, Source, Target, column_called, sources};
 
 /// The features of one space found in one Arrow type.
 ///
@@ -22,8 +22,8 @@ use source::{Shape, Source, Target, sources};
 pub struct Binding {
     data_type: DataType,
     leaves: Vec<Leaf>,
-    given_size: Option<Vec<usize>>,
-    max_features: Option<usize>,
+    /// The path and the name of the column that gives the size of the set to predict.
+    given_size: Option<(Vec<usize>, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -67,6 +67,26 @@ impl Binding {
         found.iter().try_for_each(|source| source.declared_kind(options).map(drop))
     }
 
+    /// The first column of vectors whose length neither its type nor a row of `root` tells.
+    ///
+    /// [`Binding::declare`] takes such vectors for empty, so rows before the first vector have to
+    /// wait for it.
+    pub(crate) fn without_length(
+        root: &ArrayRef,
+        options: &FeatureOptions,
+    ) -> Result<Option<String>> {
+        let mut found = Vec::new();
+        sources(root.data_type(), options, &mut found, true)?;
+        for source in found.iter().filter(|s| s.shape == Shape::Vector) {
+            if source.declared_kind(options)?.is_none()
+                && read::vector_width(root, source)?.is_none()
+            {
+                return Ok(Some(column_called(&source.name)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Finds every feature of `space` in `data_type`.
     ///
     /// # Errors
@@ -95,26 +115,19 @@ impl Binding {
             }
             leaves.push(Leaf { path: source.path, name: source.name, target });
         }
+        refuse_repeated(leaves.iter().map(|leaf: &Leaf| leaf.name.as_str()))?;
         let columns =
             space.sparse_open.iter().filter(|o| o.is_none()).count() + space.categories.len();
         if let Some(open) = open_seen.iter().position(|s| !s) {
-            let name = space.open.name(open as u32).trim_end_matches('.');
-            return Err(Error::data(match name {
-                "" => "the model was trained on one column of maps, tokens or vectors: give that \
-                       column alone"
-                    .to_string(),
-                name => format!(
-                    "column `{name}` of the model is missing in the input, or is no map, list of \
-                     tokens or vector there: add it"
-                ),
-            }));
+            return Err(missing_column(space.open.name(open as u32).trim_end_matches('.')));
         }
         let missing = seen.iter().position(|s| !s);
         if missing.is_some() || columns_seen < columns {
             return Err(missing_feature(space, &leaves, missing));
         }
-        let data_type = data_type.clone();
-        Ok(Binding { data_type, leaves, given_size, max_features: options.max_features })
+        let name = options.given_size.clone().unwrap_or_default();
+        let given_size = given_size.map(|path| (path, name));
+        Ok(Binding { data_type: data_type.clone(), leaves, given_size })
     }
 
     /// The Arrow type this binding reads.
@@ -131,15 +144,15 @@ impl Binding {
     ///
     /// # Errors
     ///
-    /// An infinite value, a negative count, a vector of another length: the column is named. More
-    /// features than `max_features`.
+    /// An infinite value, a negative count, a vector of another length, a key that has the name of
+    /// another column: the column is named.
     pub fn read_growing(
         &self,
         root: &ArrayRef,
         space: &mut FeatureSpace,
         rows: &mut Rows,
     ) -> Result<()> {
-        self.read_rows(root, read::Names::Grow(space, self.max_features), rows)
+        self.read_rows(root, read::Names::Grow(space), rows)
     }
 
     /// Reads `root` into `rows`; names that `space` does not know are left out.
@@ -152,15 +165,44 @@ fn no_feature() -> Error {
     Error::data("there is no feature: name at least one feature column")
 }
 
+fn refuse_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(Error::data(format!(
+            "there are two features `{}`: rename one of the columns",
+            pair[0].trim_end_matches('.')
+        ))),
+    }
+}
+
 fn mark(seen: &mut [bool], id: u32) {
     if let Some(s) = seen.get_mut(id as usize) {
         *s = true;
     }
 }
 
+/// A column of maps, tokens or vectors is missing; one that stood alone has no name.
+fn missing_column(name: &str) -> Error {
+    Error::data(match name {
+        "" => "the model was trained on one column of maps, tokens or vectors: give that column \
+               alone"
+            .to_string(),
+        name => format!(
+            "column `{name}` of the model is missing in the input, or is no map, list of tokens or \
+             vector there: add it"
+        ),
+    })
+}
+
 fn missing_feature(space: &FeatureSpace, leaves: &[Leaf], dense: Option<usize>) -> Error {
     let has = |name: &str| leaves.iter().any(|l| l.name == name);
     let name = match dense {
+        Some(id) if !space.dense_column[id] => {
+            let (prefix, _) = space.dense_name(id as u32).rsplit_once('.').unwrap_or_default();
+            return missing_column(prefix);
+        }
         Some(id) => space.dense_name(id as u32).to_string(),
         None => space
             .features()
@@ -181,33 +223,38 @@ fn declare_columns(
 ) -> Result<()> {
     let mut dense: Vec<(String, bool)> = Vec::new();
     let mut categories: Vec<&str> = Vec::new();
+    let mut flags: Vec<(&str, FeatureKind)> = Vec::new();
     let mut open: Vec<&str> = Vec::new();
     for source in found {
         match source.declared_kind(options)? {
             None if source.shape == Shape::Vector => {
-                let width = read::vector_width(root, source)?;
+                let width = read::vector_width(root, source)?.unwrap_or(0);
                 dense.extend((0..width).map(|i| (format!("{}{i}", source.name), false)));
             }
             None => dense.push((source.name.clone(), true)),
             Some(_) if source.shape.is_open() => open.push(&source.name),
-            Some(super::FeatureKind::Category) => categories.push(&source.name),
-            Some(kind) => {
-                space.intern_sparse(&source.name, kind, None);
-            }
+            Some(FeatureKind::Category) => categories.push(&source.name),
+            Some(kind) => flags.push((&source.name, kind)),
         }
     }
-    dense.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
-    categories.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
-    space.dense = super::Vocabulary::try_from_names(dense.iter().map(|d| &d.0))
-        .map_err(|e| e.context("features"))?;
-    space.dense_column = dense.iter().map(|d| d.1).collect();
-    for name in categories {
-        space.add_category(name);
-    }
-    open.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
-    space.open = super::Vocabulary::try_from_names(open)?;
     if found.is_empty() {
         return Err(no_feature());
+    }
+    let flag_names = flags.iter().map(|flag| flag.0);
+    let dense_names = dense.iter().map(|d| d.0.as_str());
+    let text_names = categories.iter().chain(&open).copied();
+    refuse_repeated(dense_names.chain(flag_names).chain(text_names))?;
+    dense.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+    categories.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    open.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    space.dense = super::Vocabulary::try_from_names(dense.iter().map(|d| &d.0))?;
+    space.dense_column = dense.iter().map(|d| d.1).collect();
+    space.open = super::Vocabulary::try_from_names(open)?;
+    for (name, kind) in flags {
+        space.intern_sparse(name, kind, None);
+    }
+    for name in categories {
+        space.add_category(name);
     }
     space.declared = true;
     Ok(())

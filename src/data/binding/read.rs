@@ -2,7 +2,7 @@
 
 use super::super::plain::plain;
 use super::super::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
-use super::source::Open;
+use super::source::{Open, column_called};
 use super::{Binding, Leaf, Source, Target};
 use crate::error::{Error, Result};
 use arrow::array::{
@@ -21,20 +21,29 @@ const UNKNOWN: u32 = u32::MAX;
 /// Where names are looked up.
 pub(super) enum Names<'a> {
     Known(&'a FeatureSpace),
-    Grow(&'a mut FeatureSpace, Option<usize>),
+    Grow(&'a mut FeatureSpace),
 }
 
 impl Names<'_> {
+    /// The number of the key or token `name` of an open column.
     fn sparse(&mut self, name: &str, open: Open) -> Result<u32> {
         match self {
-            Names::Known(space) => Ok(space.sparse.get(name).unwrap_or(UNKNOWN)),
-            Names::Grow(space, max) => {
+            Names::Known(space) => {
+                let own = |id: &u32| space.sparse_open(*id) == Some(open.column);
+                Ok(space.sparse.get(name).filter(own).unwrap_or(UNKNOWN))
+            }
+            Names::Grow(space) => {
+                let known = space.sparse_len();
                 let id = space.intern_sparse(name, open.kind, Some(open.column));
-                if max.is_some_and(|max| space.len() > max) {
-                    return Err(Error::limit(format!(
-                        "feature `{name}` is one more than max_features={} allows: raise it or use \
-                         fewer features",
-                        space.len() - 1
+                let other = match (id as usize) < known {
+                    true => space.sparse_open(id) != Some(open.column),
+                    false => space.dense.get(name).or(space.categories.get(name)).is_some(),
+                };
+                if other {
+                    return Err(Error::data(format!(
+                        "feature `{name}` is a key or token of column `{}`, and of another column \
+                         too: rename one of the columns",
+                        space.open.name(open.column).trim_end_matches('.')
                     )));
                 }
                 Ok(id)
@@ -42,17 +51,26 @@ impl Names<'_> {
         }
     }
 
+    /// Number and value of an entry of an open column. A zero says nothing of its name, which is
+    /// not learned.
+    fn entry(&mut self, name: &str, value: f64, open: Open) -> Result<(u32, f64)> {
+        match entry(value, open.kind, name)? {
+            None => Ok((UNKNOWN, 0.0)),
+            Some(value) => Ok((self.sparse(name, open)?, value)),
+        }
+    }
+
     fn value(&mut self, column: u32, value: &str) -> u32 {
         match self {
             Names::Known(space) => space.value_id(column, value).unwrap_or(MISSING_CATEGORY),
-            Names::Grow(space, _) => space.intern_value(column, value),
+            Names::Grow(space) => space.intern_value(column, value),
         }
     }
 
     fn space(&self) -> &FeatureSpace {
         match self {
             Names::Known(space) => space,
-            Names::Grow(space, _) => space,
+            Names::Grow(space) => space,
         }
     }
 }
@@ -70,6 +88,8 @@ struct Lists {
     ids: Vec<u32>,
     values: Vec<f64>,
     present: Option<NullBuffer>,
+    /// Whether a name counts once in a row, however often it stands there.
+    once: bool,
 }
 
 impl Lists {
@@ -81,6 +101,7 @@ impl Lists {
             ids: Vec::new(),
             values: Vec::new(),
             present,
+            once: open.kind == FeatureKind::Binary,
         }
     }
 
@@ -97,15 +118,36 @@ impl Lists {
         let ends = list_offsets.clone().skip(1);
         for (row, (start, end)) in list_offsets.zip(ends).enumerate() {
             if self.has(row) {
+                let first = self.ids.len();
                 for i in start..end {
                     let (id, value) = entry(start, i)?;
-                    self.ids.push(id);
-                    self.values.push(value);
+                    if id != UNKNOWN && value != 0.0 {
+                        self.ids.push(id);
+                        self.values.push(value);
+                    }
+                }
+                if self.once {
+                    self.drop_repeated(first);
                 }
             }
             self.offsets.push(self.ids.len());
         }
         Ok(())
+    }
+
+    /// Keeps each name of the row that begins at `first` once: a feature that is present several
+    /// times is present.
+    fn drop_repeated(&mut self, first: usize) {
+        if self.ids[first..].is_sorted_by(|a, b| a < b) {
+            return;
+        }
+        let values = self.values.drain(first..);
+        let mut row: Vec<(u32, f64)> = self.ids.drain(first..).zip(values).collect();
+        // NaN, which is missing, comes last.
+        row.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        row.dedup_by_key(|entry| entry.0);
+        self.ids.extend(row.iter().map(|entry| entry.0));
+        self.values.extend(row.iter().map(|entry| entry.1));
     }
 }
 
@@ -127,23 +169,16 @@ impl Binding {
         rows.dense_width = names.space().dense_len();
         rows.category_width = names.space().category_len();
         rows.open_width = names.space().open_len();
-        let mut dense: Vec<(u32, Float64Array, &str)> = Vec::new();
+        let mut dense: Vec<(u32, Float64Array)> = Vec::new();
         let mut sparse = Vec::new();
         rows.categories.clear();
         rows.categories.resize(rows.len * rows.category_width, MISSING_CATEGORY);
         for leaf in &self.leaves {
             let array = at_path(root, &leaf.path)?;
             match &leaf.target {
-                Target::Dense(id) => dense.push((*id, numbers(&array)?, &leaf.name)),
+                Target::Dense(id) => dense.push((*id, numbers(&array)?)),
                 Target::DenseVector(ids) => read_vector(&array, ids, leaf, &mut dense)?,
-                Target::Category(id) => {
-                    if array.data_type().is_floating()
-                        && numbers(&array)?.iter().flatten().any(f64::is_infinite)
-                    {
-                        return Err(infinite(&leaf.name));
-                    }
-                    read_category(&array, *id, &mut names, rows)?;
-                }
+                Target::Category(id) => read_category(&array, *id, leaf, &mut names, rows)?,
                 Target::Sparse { id, kind } => sparse.push(Entries::Scalar {
                     values: numbers(&array)?,
                     id: *id,
@@ -161,11 +196,19 @@ impl Binding {
                 }
             }
         }
-        transpose(&dense, rows)?;
+        transpose(&dense, names.space(), rows)?;
         self.push_sparse(&sparse, rows)?;
-        if let Some(path) = &self.given_size {
-            let sizes = numbers(&at_path(root, path)?)?;
-            rows.given_size.extend(sizes.iter().map(|s| s.map_or(0, |s| s.max(0.0) as u32)));
+        if let Some((path, name)) = &self.given_size {
+            for size in &numbers(&at_path(root, path)?)? {
+                let size = size.filter(|s| !s.is_nan()).unwrap_or(0.0);
+                if size < 0.0 || size.fract() != 0.0 || size > f64::from(u32::MAX) {
+                    return Err(Error::data(format!(
+                        "column `{name}` gives the size of the set to predict and holds {size}: a \
+                         size is a whole number from 0"
+                    )));
+                }
+                rows.given_size.push(size as u32);
+            }
         }
         Ok(())
     }
@@ -190,9 +233,7 @@ impl Binding {
                             rows.open_present[at] = false;
                         }
                         for i in lists.offsets[row]..lists.offsets[row + 1] {
-                            if lists.ids[i] != UNKNOWN && lists.values[i] != 0.0 {
-                                rows.sparse.push(lists.ids[i], lists.values[i]);
-                            }
+                            rows.sparse.push(lists.ids[i], lists.values[i]);
                         }
                     }
                 }
@@ -272,35 +313,85 @@ fn as_list(array: &ArrayRef, item: DataType) -> Result<GenericListArray<i64>> {
     Ok(cast(array, &wanted)?.as_list::<i64>().clone())
 }
 
-fn read_category(array: &ArrayRef, id: u32, names: &mut Names<'_>, rows: &mut Rows) -> Result<()> {
-    let values = texts(array)?;
+fn read_category(
+    array: &ArrayRef,
+    id: u32,
+    leaf: &Leaf,
+    names: &mut Names<'_>,
+    rows: &mut Rows,
+) -> Result<()> {
     let width = rows.category_width;
-    for (row, value) in values.iter().enumerate() {
-        if let Some(value) = value {
-            rows.categories[row * width + id as usize] = names.value(id, value);
+    let slots = rows.categories.iter_mut().skip(id as usize).step_by(width);
+    if array.data_type().is_floating() {
+        for (slot, number) in slots.zip(&numbers(array)?) {
+            match number {
+                Some(x) if x.is_infinite() => return Err(infinite(&leaf.name)),
+                Some(x) if !x.is_nan() => *slot = names.value(id, &text_of(x)),
+                _ => {}
+            }
+        }
+        return Ok(());
+    }
+    let decimal = array.data_type().is_decimal();
+    for (slot, value) in slots.zip(&texts(array)?) {
+        match value {
+            Some(value) if decimal && value.contains('.') => {
+                *slot = names.value(id, value.trim_end_matches('0').trim_end_matches('.'));
+            }
+            Some(value) => *slot = names.value(id, value),
+            None => {}
         }
     }
     Ok(())
 }
 
-/// The length of the first vector of `source` that is not NULL.
-pub(super) fn vector_width(root: &ArrayRef, source: &Source) -> Result<usize> {
-    let list = as_list(&at_path(root, &source.path)?, DataType::Float64)?;
-    let first = (0..list.len()).find(|&r| list.is_valid(r)).map(|r| list.value_length(r) as usize);
-    match first {
-        Some(0) => Err(Error::data("the list of numbers is empty: there is no feature in it")),
-        Some(width) => Ok(width),
-        None => Err(Error::data(
-            "the list of numbers is NULL in every row of the first batch: its length is unknown",
-        )),
+/// A number as the value of a category: equal numbers have equal texts, whatever their types.
+fn text_of(x: f64) -> String {
+    // Whole numbers are written like integers as far as those reach.
+    const INTEGERS: f64 = 18_446_744_073_709_551_616.0;
+    match x.abs() {
+        size if size < INTEGERS && x.fract() == 0.0 => format!("{:.0}", x + 0.0),
+        size if (1e-40..INTEGERS).contains(&size) => x.to_string(),
+        _ => format!("{x:e}"),
     }
 }
 
-fn read_vector<'a>(
+/// The first numbers of a vector, for a message.
+fn shown(values: &Float64Array) -> String {
+    let number = |x: Option<f64>| x.map_or("NULL".to_string(), |x| x.to_string());
+    let mut numbers: Vec<String> = values.iter().take(4).map(number).collect();
+    if values.len() > numbers.len() {
+        numbers.push("...".to_string());
+    }
+    format!("[{}]", numbers.join(", "))
+}
+
+/// The length of the vectors of `source`: that of their type, or else of the first that is not
+/// NULL; `None` when there is no such vector.
+pub(super) fn vector_width(root: &ArrayRef, source: &Source) -> Result<Option<usize>> {
+    let array = at_path(root, &source.path)?;
+    let width = match array.data_type() {
+        DataType::FixedSizeList(_, width) => Some(*width as usize),
+        _ => {
+            let list = as_list(&array, DataType::Float64)?;
+            let first = (0..list.len()).find(|&row| list.is_valid(row));
+            first.map(|row| list.value_length(row) as usize)
+        }
+    };
+    if width == Some(0) {
+        return Err(Error::data(format!(
+            "{} is empty: there is no feature in it",
+            column_called(&source.name)
+        )));
+    }
+    Ok(width)
+}
+
+fn read_vector(
     array: &ArrayRef,
     ids: &[u32],
-    leaf: &'a Leaf,
-    dense: &mut Vec<(u32, Float64Array, &'a str)>,
+    leaf: &Leaf,
+    dense: &mut Vec<(u32, Float64Array)>,
 ) -> Result<()> {
     let list = as_list(array, DataType::Float64)?;
     let values: &Float64Array = list.values().as_primitive();
@@ -312,8 +403,11 @@ fn read_vector<'a>(
         }
         let (start, len) = (list.value_offsets()[row] as usize, list.value_length(row) as usize);
         if len != ids.len() {
+            let vector = shown(&values.slice(start, len));
             return Err(Error::data(format!(
-                "row {row} has a vector of {len} numbers, expected {}: all rows need the same length",
+                "{} holds a vector of {len} numbers, {vector}, where {} are expected: all rows \
+                 need the same length",
+                column_called(&leaf.name),
                 ids.len()
             )));
         }
@@ -322,18 +416,17 @@ fn read_vector<'a>(
             column.push(if values.is_null(at) { f64::NAN } else { values.value(at) });
         }
     }
-    let arrays = ids.iter().zip(columns).map(|(&id, c)| (id, Float64Array::from(c), &*leaf.name));
-    dense.extend(arrays);
+    dense.extend(ids.iter().zip(columns).map(|(&id, c)| (id, Float64Array::from(c))));
     Ok(())
 }
 
 /// Columns to rows, a block of rows at a time.
-fn transpose(dense: &[(u32, Float64Array, &str)], rows: &mut Rows) -> Result<()> {
+fn transpose(dense: &[(u32, Float64Array)], space: &FeatureSpace, rows: &mut Rows) -> Result<()> {
     let width = rows.dense_width;
-    for (_, values, name) in dense {
+    for (id, values) in dense {
         let finite = values.values().iter().fold(true, |all, v| all & v.is_finite());
         if !finite && values.iter().flatten().any(f64::is_infinite) {
-            return Err(infinite(name));
+            return Err(infinite(space.dense_name(*id)));
         }
         rows.dense_missing |= !finite || values.null_count() > 0;
     }
@@ -342,14 +435,14 @@ fn transpose(dense: &[(u32, Float64Array, &str)], rows: &mut Rows) -> Result<()>
     for (block, out) in rows.dense.chunks_mut((BLOCK * width).max(1)).enumerate() {
         let start = block * BLOCK;
         let len = out.len() / width;
-        for (id, values, _) in dense {
+        for (id, values) in dense {
             let column = &values.values()[start..start + len];
             for (slot, &value) in out[*id as usize..].iter_mut().step_by(width).zip(column) {
                 *slot = value;
             }
         }
     }
-    for (id, values, _) in dense {
+    for (id, values) in dense {
         if let Some(nulls) = values.nulls().filter(|n| n.null_count() > 0) {
             for row in (0..rows.len).filter(|&r| nulls.is_null(r)) {
                 rows.dense[row * width + *id as usize] = f64::NAN;
@@ -368,8 +461,7 @@ fn map_entries(array: &ArrayRef, leaf: &Leaf, open: Open, names: &mut Names<'_>)
     lists.fill(map.value_offsets().iter().map(|&o| o as usize), |_, i| {
         let name = key.of(keys.value(i));
         let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
-        let value = entry(value, open.kind, name)?.unwrap_or(0.0);
-        Ok((names.sparse(name, open)?, value))
+        names.entry(name, value, open)
     })?;
     Ok(lists)
 }
@@ -390,16 +482,6 @@ fn token_entries(
         }
         Ok((names.sparse(key.of(tokens.value(i)), open)?, 1.0))
     })?;
-    if open.kind == FeatureKind::Binary {
-        // A token that stands several times in a row is present once.
-        for w in lists.offsets.windows(2) {
-            for i in w[0]..w[1] {
-                if lists.ids[w[0]..i].contains(&lists.ids[i]) {
-                    lists.values[i] = 0.0;
-                }
-            }
-        }
-    }
     Ok(lists)
 }
 
@@ -416,8 +498,7 @@ fn vector_entries(
     lists.fill(list.value_offsets().iter().map(|&o| o as usize), |start, i| {
         let name = key.of(&(i - start).to_string());
         let value = if numbers.is_null(i) { f64::NAN } else { numbers.value(i) };
-        let value = entry(value, open.kind, name)?.unwrap_or(0.0);
-        Ok((names.sparse(name, open)?, value))
+        names.entry(name, value, open)
     })?;
     Ok(lists)
 }

@@ -67,6 +67,14 @@ pub(super) struct Source {
     pub(super) shape: Shape,
 }
 
+/// How a message calls the column of vectors with this prefix.
+pub(super) fn column_called(prefix: &str) -> String {
+    match prefix.trim_end_matches('.') {
+        "" => "the list of numbers".to_string(),
+        name => format!("column `{name}`"),
+    }
+}
+
 /// Where the values of a source go.
 #[derive(Debug, Clone)]
 pub(super) enum Target {
@@ -128,6 +136,13 @@ fn walk(
         let name = format!("{prefix}{}", field.name());
         path.push(i);
         if options.given_size.as_deref() == Some(name.as_str()) {
+            let held = plain_type(field.data_type());
+            if !held.is_numeric() && held != &DataType::Null {
+                return Err(Error::data(format!(
+                    "column `{name}` gives the size of the set to predict and has type {held}: \
+                     cast it to a whole number"
+                )));
+            }
             *given = Some(path.clone());
         } else if let DataType::Struct(_) = plain_type(field.data_type()) {
             walk(field.data_type(), path, &format!("{name}."), options, out, given, strict)?;

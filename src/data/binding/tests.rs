@@ -117,7 +117,21 @@ fn vectors_are_dense_and_keep_their_length() {
     assert_eq!(space.features.dense_len(), 2);
     assert_eq!(rows.dense_row(1), [3.0, 4.0]);
     let error = learn(&list(vec![vec![1.0, 2.0], vec![3.0]]), &FeatureOptions::default());
-    assert!(error.unwrap_err().to_string().contains("row 1 has a vector of 1 numbers"));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the list of numbers holds a vector of 1 numbers, [3]"), "{error}");
+    let named = columns(vec![("v", list(vec![vec![1.0, 2.0], vec![0.0, f64::INFINITY]]))]);
+    let error = learn(&named, &FeatureOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("feature `v.1` holds an infinite value"), "{error}");
+    let good = columns(vec![("v", list(vec![vec![1.0, 2.0]]))]);
+    let (space, _) = learn(&good, &FeatureOptions::default()).unwrap();
+    let other = columns(vec![("w", list(vec![vec![1.0, 2.0]]))]);
+    let binding = Binding::try_new(other.data_type(), &FeatureOptions::default(), &space.features);
+    let error = binding.unwrap_err().to_string();
+    assert!(error.starts_with("column `v` of the model is missing in the input"), "{error}");
+    let named = columns(vec![("v", list(vec![vec![1.0; 6], vec![0.5; 5]]))]);
+    let error = learn(&named, &FeatureOptions::default()).unwrap_err().to_string();
+    let text = "column `v` holds a vector of 5 numbers, [0.5, 0.5, 0.5, 0.5, ...], where 6 are";
+    assert!(error.starts_with(text), "{error}");
 }
 
 #[test]
@@ -142,4 +156,95 @@ fn prefixes_keep_two_token_columns_apart() {
     assert_eq!(space.features.sparse_len(), 2);
     assert_eq!(space.features.sparse_name(0), "title.rust");
     assert_eq!(rows.sparse.row(0).0, [0, 1]);
+}
+
+#[test]
+fn a_number_is_one_category_whatever_its_type() {
+    let options = FeatureOptions { force: Some(FeatureKind::Category), ..Default::default() };
+    let decimal = arrow::array::Decimal128Array::from(vec![100, 150, 0, -10]);
+    let decimal = decimal.with_precision_and_scale(9, 2).unwrap();
+    let columns_of: Vec<ArrayRef> = vec![
+        Arc::new(Float64Array::from(vec![1.0, 1.5, -0.0, f64::NAN, 1e300, 1e-300])),
+        Arc::new(arrow::array::Float32Array::from(vec![1.0, 1.5, 0.0])),
+        Arc::new(Int64Array::from(vec![1, i64::MAX])),
+        Arc::new(decimal),
+    ];
+    let texts = |column: ArrayRef| -> Vec<Option<String>> {
+        let (space, rows) = learn(&columns(vec![("c", column)]), &options).unwrap();
+        let text = |&v: &u32| space.features.value(v).map(|(_, text)| text.to_string());
+        rows.categories.iter().map(text).collect()
+    };
+    let known = |texts: &[&str]| texts.iter().map(|t| Some(t.to_string())).collect::<Vec<_>>();
+    let mut floats = known(&["1", "1.5", "0", "", "1e300", "1e-300"]);
+    floats[3] = None;
+    let mut columns_of = columns_of.into_iter().map(texts);
+    assert_eq!(columns_of.next(), Some(floats));
+    assert_eq!(columns_of.next(), Some(known(&["1", "1.5", "0"])));
+    assert_eq!(columns_of.next(), Some(known(&["1", "9223372036854775807"])));
+    assert_eq!(columns_of.next(), Some(known(&["1", "1.5", "0", "-0.1"])));
+}
+
+#[test]
+fn a_binary_key_that_stands_twice_is_present_once() {
+    let mut b = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
+    for (key, value) in [("b", 1.0), ("a", 3.0), ("b", f64::NAN), ("a", 2.0), ("c", 0.0)] {
+        b.keys().append_value(key);
+        b.values().append_value(value);
+    }
+    b.append(true).unwrap();
+    let root: ArrayRef = Arc::new(b.finish());
+    let options = FeatureOptions { force: Some(FeatureKind::Binary), ..Default::default() };
+    let (space, rows) = learn(&root, &options).unwrap();
+    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[1.0, 1.0][..]));
+    assert_eq!(space.features.sparse_len(), 2, "a key that is zero is not learned");
+}
+
+#[test]
+fn a_name_belongs_to_one_column() {
+    let text = || -> ArrayRef { Arc::new(StringArray::from(vec!["rome"])) };
+    let number = || -> ArrayRef { Arc::new(Float64Array::from(vec![1.0])) };
+    let flag = || -> ArrayRef { Arc::new(BooleanArray::from(vec![true])) };
+    let tokens = |token: &str| -> ArrayRef {
+        let mut b = ListBuilder::new(StringBuilder::new());
+        b.append_value([Some(token)]);
+        Arc::new(b.finish())
+    };
+    for inner in [text(), number(), flag()] {
+        for outer in [text(), number(), flag()] {
+            let twice = columns(vec![("a", columns(vec![("b", inner.clone())])), ("a.b", outer)]);
+            let error = learn(&twice, &FeatureOptions::default()).unwrap_err();
+            assert!(error.to_string().contains("there are two features `a.b`"), "{error}");
+        }
+    }
+    for other in [text(), number(), flag()] {
+        let mixed = |token| columns(vec![("m", tokens(token)), ("m.k", other.clone())]);
+        let error = learn(&mixed("k"), &FeatureOptions::default()).unwrap_err();
+        let said = "feature `m.k` is a key or token of column `m`, and of another column too";
+        assert!(error.to_string().contains(said), "{error}");
+        // While scoring, the token is one that is not known.
+        let (space, _) = learn(&mixed("z"), &FeatureOptions::default()).unwrap();
+        let binding =
+            Binding::try_new(mixed("k").data_type(), &FeatureOptions::default(), &space.features);
+        let mut rows = Rows::default();
+        binding.unwrap().read(&mixed("k"), &space.features, &mut rows).unwrap();
+        let flags = usize::from(other.data_type() == &DataType::Boolean);
+        assert_eq!(rows.sparse.entries(), flags);
+    }
+}
+
+#[test]
+fn a_given_size_is_a_whole_number() {
+    let options = FeatureOptions { given_size: Some("n".to_string()), ..Default::default() };
+    let with = |n: ArrayRef| {
+        columns(vec![("x", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef), ("n", n)])
+    };
+    let (_, rows) = learn(&with(Arc::new(Float64Array::from(vec![2.0]))), &options).unwrap();
+    assert_eq!(rows.given_size, [2]);
+    for bad in [2.7, -1.0] {
+        let error = learn(&with(Arc::new(Float64Array::from(vec![bad]))), &options).unwrap_err();
+        let said = format!("column `n` gives the size of the set to predict and holds {bad}");
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+    let error = learn(&with(Arc::new(StringArray::from(vec!["2"]))), &options).unwrap_err();
+    assert!(error.to_string().contains("has type Utf8: cast it to a whole number"), "{error}");
 }

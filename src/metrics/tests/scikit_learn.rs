@@ -3,6 +3,9 @@
 //! `hamming_score` is 1 - `hamming_loss`, `exact_match` is `accuracy_score`, the measures of a row are
 //! `average="samples"`, `coverage` is `coverage_error`, `ndcg_at_5` is `ndcg_score(k=5)`. Every other row
 //! has many equal scores.
+//!
+//! What scikit-learn has not is counted by hand: `precision_at_k` and `one_error` as the mean over all
+//! orders of labels with equal scores, each of which was ranked.
 
 use super::super::{Metric, RankMetrics, SetMetrics};
 use super::assert_close;
@@ -56,6 +59,12 @@ const PLAIN_FIGURES: &[(&str, f64)] = &[
     ("coverage", 4.541666666666667),
     ("average_precision", 0.6785780423280423),
     ("ndcg_at_5", 0.7611316862799414),
+    ("precision_at_1", 0.6666666666666666),
+    ("precision_at_3", 0.46064814814814814),
+    ("precision_at_5", 0.425),
+    ("one_error", 0.3333333333333333),
+    ("label_cardinality", 2.3333333333333335),
+    ("empty_share", 0.0),
 ];
 
 /// Precision, recall, F1 and support of each label.
@@ -116,6 +125,12 @@ const EDGES_FIGURES: &[(&str, f64)] = &[
     ("coverage", 3.4583333333333335),
     ("average_precision", 0.7225281084656084),
     ("ndcg_at_5", 0.618579600407821),
+    ("precision_at_1", 0.5119047619047619),
+    ("precision_at_3", 0.398478835978836),
+    ("precision_at_5", 0.32162698412698415),
+    ("one_error", 0.4880952380952381),
+    ("label_cardinality", 1.5416666666666667),
+    ("empty_share", 0.25),
 ];
 
 /// Precision, recall, F1 and support of each label.
@@ -167,6 +182,17 @@ fn figures_with_empty_sets() {
         "coverage" => -20.0 / 24.0,
         _ => 0.0,
     });
+}
+
+#[test]
+fn no_metric_is_left_out() {
+    for figures in [PLAIN_FIGURES, EDGES_FIGURES] {
+        let mut names: Vec<&str> = figures.iter().map(|figure| figure.0).collect();
+        let mut all: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+    }
 }
 
 #[test]

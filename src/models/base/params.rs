@@ -92,13 +92,7 @@ impl Base {
         let base = spec.choice("base", BASES)?;
         let shape = match base.canonical().name.as_str() {
             "naive_bayes" => {
-                let force = match base.word("event")? {
-                    "gaussian" => Some(FeatureKind::Numeric),
-                    "bernoulli" => Some(FeatureKind::Binary),
-                    "multinomial" => Some(FeatureKind::Count),
-                    "categorical" => Some(FeatureKind::Category),
-                    _ => None,
-                };
+                let force = FeatureKind::of_event(base.word("event")?);
                 return Ok(Base::NaiveBayes { smoothing: base.number("smoothing")?, force });
             }
             "svm" => Shape::Svm { calibrate: base.word("calibrate")? == "platt" },

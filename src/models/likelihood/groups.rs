@@ -128,6 +128,22 @@ impl GroupInput {
         self
     }
 
+    /// The rows of group `g` in which a feature of the open column `open`, or one that is a column
+    /// itself, was observed: all but those in which it is `missing`.
+    pub(super) fn observed(
+        &self,
+        g: usize,
+        open: Option<u32>,
+        missing: f64,
+        space: &FeatureSpace,
+    ) -> f64 {
+        let rows = match open {
+            Some(open) => self.open_rows[g * space.open_len() + open as usize],
+            None => self.rows[g],
+        };
+        (rows - missing).max(0.0)
+    }
+
     pub(super) fn dense(&self, group: usize, feature: usize) -> Moment {
         self.dense[group * self.dense_width + feature]
     }

@@ -248,11 +248,7 @@ struct TermsOf<'a> {
 impl TermsOf<'_> {
     /// The rows of group `g` in which a feature was observed.
     fn observed(&self, g: usize, open: Option<u32>, missing: f64) -> f64 {
-        let rows = match open {
-            Some(open) => self.input.open_rows[g * self.space.open_len() + open as usize],
-            None => self.input.rows[g],
-        };
-        (rows - missing).max(0.0)
+        self.input.observed(g, open, missing, self.space)
     }
 
     fn binary(&self, g: usize, open: Option<u32>, count: f64, missing: f64) -> Terms {

@@ -1,6 +1,7 @@
 //! What naive Bayes can tell people about features.
 
-use super::{GroupInput, group_variance};
+use super::groups::SeenCell;
+use super::{GroupInput, group_variance, numeric_scales};
 use crate::data::{FeatureKind, FeatureSpace};
 use crate::stats::{FeatureStats, Moment};
 
@@ -24,11 +25,20 @@ pub(in crate::models) fn telling(
             list.push((features.dense_name(d as u32).to_string(), gap));
         }
     }
+    let scales = numeric_scales(pooled, features);
     let share = |n: f64, total: f64| (n + 1.0) / (total + 2.0);
     for ((y, f, cell), (_, _, other)) in inside.seen.iter().zip(&outside.seen) {
         let g = *y as usize;
         let weight = match features.sparse_kind(*f) {
-            FeatureKind::Numeric => separation(&cell.moment, &other.moment, 1.0),
+            FeatureKind::Numeric => {
+                // Rows without the key have a zero there.
+                let all = |input: &GroupInput, cell: &SeenCell| {
+                    let n = input.observed(g, features.sparse_open(*f), cell.missing, features);
+                    cell.moment.with_zeros(n - cell.moment.n)
+                };
+                let sd = scales[*f as usize].sd;
+                separation(&all(&inside, cell), &all(&outside, other), sd * sd)
+            }
             FeatureKind::Count => root_ratio(
                 share(cell.count, inside.count_totals[g]),
                 share(other.count, outside.count_totals[g]),

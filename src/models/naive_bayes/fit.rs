@@ -47,7 +47,9 @@ impl NaiveBayes {
 }
 
 pub(super) fn start(spec: &CheckedSpec) -> Result<Box<dyn Learner>> {
-    Ok(Box::new(NaiveBayes::new(Params::try_new(spec)?)))
+    let params = Params::try_new(spec)?;
+    params.check(spec)?;
+    Ok(Box::new(NaiveBayes::new(params)))
 }
 
 impl Learner for NaiveBayes {

@@ -25,6 +25,19 @@
 //! | count | multinomial, normalised by the total count in the group |
 //! | category | `(N_gv + s) / (N_g + s K)` |
 //!
+//! # Nulls
+//!
+//! A missing value (NULL or `NaN`) says nothing: the terms of its feature are left out for that row,
+//! and the statistics of the feature do not count it. A row with no value at all is decided by the
+//! priors. Features and categories that were never seen are left out too.
+//!
+//! # Edges
+//!
+//! A value that is more than ten thousand standard deviations away counts as that far, so scores
+//! stay finite. Ties go to the label that is first in name order, and to the smaller size.
+//!
+//! # Scores
+//!
 //! Eq. 9 normalises over labels and is no probability of a label. Scores are the two-class
 //! posterior `P(y | x)`, with the statistics of the rows without `y` (all rows less those with it).
 //!

@@ -38,7 +38,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         name: "allow_empty",
         default: "auto",
         allowed: Allowed::Words(&["auto", "true", "false"]),
-        help: "whether an empty set may be predicted; auto: if one was seen in training",
+        help: "whether an empty set may be predicted; auto: if one was seen in training, and by a threshold",
     },
     Parameter {
         name: "sets",
@@ -49,8 +49,10 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "decide",
         default: "cascade",
-        allowed: Allowed::Custom("cascade|threshold(p)|top(k)", |v| Rule::from_value(v).is_some()),
-        help: "how scores become a set: the cascade, or a rule over the score of each label",
+        allowed: Allowed::Custom("cascade|size|threshold(p)|top(k)", |v| {
+            Rule::from_value(v).is_some()
+        }),
+        help: "how scores become a set: the cascade, or a rule over the score of each label: the best ones, as many as the size says (size) or always k, or all from a probability on",
     },
     MAX_LABELS,
     MAX_FEATURES,
@@ -93,6 +95,8 @@ impl Size {
 pub(super) enum Rule {
     /// Size first, then labels one by one (Eq. 9).
     Cascade,
+    /// The labels with the highest probability, as many as the size says.
+    Size,
     /// Every label whose probability reaches this.
     Threshold(f64),
     /// The labels with the highest probability.
@@ -102,7 +106,11 @@ pub(super) enum Rule {
 impl Rule {
     fn from_value(value: &Value) -> Option<Self> {
         match value {
-            Value::Word(word) if word == "cascade" => Some(Rule::Cascade),
+            Value::Word(word) => match word.as_str() {
+                "cascade" => Some(Rule::Cascade),
+                "size" => Some(Rule::Size),
+                _ => None,
+            },
             Value::Call(Spec { name, args }) => match (name.as_str(), args.as_slice()) {
                 ("threshold", [(None, p)]) => {
                     let p = p.as_number()?;
@@ -144,6 +152,35 @@ impl Params {
 }
 
 impl Params {
+    /// Whether every parameter that is set does something.
+    ///
+    /// # Errors
+    ///
+    /// The parameter that does nothing is named, with the one that makes it so.
+    pub(super) fn check(&self, spec: &CheckedSpec) -> Result<()> {
+        let sized = matches!(self.rule, Rule::Cascade | Rule::Size);
+        let rule = spec.value("decide")?;
+        let size = spec.value("size")?;
+        let idle = |name: &str, other: &str, value: &Value| {
+            Err(Error::usage(format!(
+                "parameter `{name}` does nothing with `{other}={value}`: leave it out"
+            )))
+        };
+        if self.size != Size::Predicted && !sized {
+            return idle("size", "decide", rule);
+        }
+        if self.sets != 1 && self.rule != Rule::Cascade {
+            return idle("sets", "decide", rule);
+        }
+        match (self.rule, &self.size, self.allow_empty) {
+            (Rule::Top(_), _, Some(_)) => idle("allow_empty", "decide", rule),
+            // Thresholds allow empty sets anyway.
+            (Rule::Threshold(_), _, Some(true)) => idle("allow_empty", "decide", rule),
+            (_, Size::Given(_) | Size::Fixed(_), Some(_)) => idle("allow_empty", "size", size),
+            _ => Ok(()),
+        }
+    }
+
     /// The sizes that may be predicted when those in `seen`, ascending, occurred.
     pub(super) fn allowed_sizes(&self, seen: &[u32]) -> Vec<u32> {
         let least = u32::from(self.allow_empty == Some(false));
@@ -159,13 +196,7 @@ impl Params {
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
     let size = Params::try_new(spec)?.size;
     Ok(FeatureOptions {
-        force: match spec.word("event")? {
-            "gaussian" => Some(FeatureKind::Numeric),
-            "bernoulli" => Some(FeatureKind::Binary),
-            "multinomial" => Some(FeatureKind::Count),
-            "categorical" => Some(FeatureKind::Category),
-            _ => None,
-        },
+        force: FeatureKind::of_event(spec.word("event")?),
         counts: match spec.word("counts")? {
             "none" => Vec::new(),
             names => names.split('|').map(Pattern::new).collect(),

@@ -110,6 +110,23 @@ impl Cascade {
         }
     }
 
+    /// The size of the set of every row: given, or the most probable.
+    fn sizes(&self, rows: &Rows) -> Result<Vec<u32>> {
+        let width = self.of_sizes.groups().max(1);
+        let (mut labels, mut scores) = (Vec::new(), Vec::new());
+        let mut sizes = Vec::with_capacity(rows.len);
+        for range in blocks(rows.len) {
+            self.label_scores(rows, range.clone(), &mut labels);
+            self.size_scores(rows, range.clone(), &labels, &mut scores);
+            for (i, row) in range.enumerate() {
+                let of_row = scores.get(i * width..(i + 1) * width).unwrap_or(&[]);
+                let known = known_size(&self.params, rows, row)?;
+                sizes.push(known.unwrap_or_else(|| self.size.choose(of_row)));
+            }
+        }
+        Ok(sizes)
+    }
+
     /// The cascade of the paper for every row.
     fn cascade(&self, rows: &Rows, out: &mut LabelSets) -> Result<()> {
         let predicted = known_size(&self.params, rows, 0)?.is_none();
@@ -171,6 +188,7 @@ impl Scorer for Cascade {
     }
 
     fn predict(&self, rows: &Rows, out: &mut LabelSets) -> Result<()> {
+        let sizes;
         let rule = match self.params.rule {
             Rule::Cascade if self.params.sets > 1 => {
                 for mut sets in self.rank_sets(rows, self.params.sets)? {
@@ -179,6 +197,13 @@ impl Scorer for Cascade {
                 return Ok(());
             }
             Rule::Cascade => return self.cascade(rows, out),
+            Rule::Size => {
+                sizes = self.sizes(rows)?;
+                Decision::Sizes(&sizes)
+            }
+            Rule::Threshold(p) if self.params.allow_empty == Some(false) => {
+                Decision::ThresholdOrBest(p)
+            }
             Rule::Threshold(p) => Decision::Threshold(p),
             Rule::Top(k) => Decision::Top(k),
         };

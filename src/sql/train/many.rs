@@ -54,7 +54,7 @@ impl ManyModels {
         self.groups.extend(groups);
         self.waiting.push(rows);
         if self.bytes > (self.models.groups() * BYTES_PER_GROUP).max(MIN_BYTES) {
-            self.learn()?;
+            self.learn(0)?;
         }
         Ok(())
     }
@@ -80,14 +80,23 @@ impl ManyModels {
         Ok(Some((rows.take(&UInt32Array::from(order))?, groups)))
     }
 
-    fn learn(&mut self) -> Result<()> {
-        match self.sorted()? {
-            None => Ok(()),
-            Some((rows, groups)) => {
-                let weights = rows.weights.as_ref();
-                self.models.observe(&rows.labels, &rows.features, weights, &groups)
-            }
+    /// Learns the waiting rows. Rows that have to wait for the length of a vector go on waiting, but
+    /// for those of the first `last` groups, for which no more rows come.
+    fn learn(&mut self, last: usize) -> Result<()> {
+        let Some((mut rows, mut groups)) = self.sorted()? else { return Ok(()) };
+        let waits = self.models.must_wait(&rows.features)?;
+        if waits {
+            let end = groups.partition_point(|&g| g < last);
+            self.waiting = vec![rows.slice(end, groups.len() - end)?];
+            self.groups = groups.split_off(end);
+            rows = rows.slice(0, end)?;
         }
+        let weights = rows.weights.as_ref();
+        self.models.observe(&rows.labels, &rows.features, weights, &groups)?;
+        if waits {
+            self.models.forget_columns();
+        }
+        Ok(())
     }
 
     fn count(&self, emit: EmitTo) -> usize {
@@ -98,8 +107,8 @@ impl ManyModels {
     }
 
     fn take_models(&mut self, emit: EmitTo, ending: Ending) -> Result<ArrayRef> {
-        self.learn()?;
         let count = self.count(emit);
+        self.learn(count)?;
         let mut out = BinaryViewBuilder::with_capacity(count);
         for trainer in self.models.take(count) {
             match trainer.filter(|t| t.rows() > 0) {
@@ -154,7 +163,8 @@ impl ManyModels {
     }
 }
 
-fn item(row: &Fields) -> Arc<Field> {
+/// The items of a list of kept rows.
+pub(super) fn item(row: &Fields) -> Arc<Field> {
     Arc::new(Field::new_list_field(DataType::Struct(row.clone()), true))
 }
 

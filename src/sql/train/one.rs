@@ -1,15 +1,19 @@
 //! One model over all rows, and one over a sliding frame.
 
+use super::super::from_datafusion;
 use super::batch::Batch;
+use super::many::item;
 use super::{Ending, Plan, outward, rows_type};
 use crate::error::Result;
 use crate::models::Trainer;
 use crate::store;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::Accumulator;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Rows that are learned together. Moments are summed block by block, so with blocks of one length
 /// the last digits do not depend on the batches in which a file happens to be read.
@@ -57,6 +61,26 @@ impl OneModel {
         model_value(&self.trainer, ending)
     }
 
+    /// What was learned; rows that wait for the length of a vector go on as rows.
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.close()?;
+        let waiting = self.trainer.take_waiting().into_iter();
+        let waiting =
+            waiting.map(|(labels, features, weights)| Batch { labels, features, weights });
+        let rows = match Batch::concat(&waiting.collect::<Vec<_>>())? {
+            None => {
+                ScalarValue::try_new_null(&rows_type(&self.plan.row)).map_err(from_datafusion)?
+            }
+            Some(rows) => {
+                let offsets = OffsetBuffer::from_lengths([rows.len()]);
+                let rows = Arc::new(rows.to_rows(&self.plan.row)?);
+                let list = ListArray::try_new(item(&self.plan.row), offsets, rows, None)?;
+                ScalarValue::List(Arc::new(list))
+            }
+        };
+        Ok(vec![model_value(&self.trainer, Trainer::state)?, rows])
+    }
+
     fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
         let models = states[0].as_binary_view();
         for i in (0..models.len()).filter(|&i| models.is_valid(i)) {
@@ -77,6 +101,8 @@ fn observe(trainer: &mut Trainer, rows: &Batch) -> Result<()> {
 
 /// What `trainer` has learned, NULL when nothing.
 fn model_value(trainer: &Trainer, ending: Ending) -> Result<ScalarValue> {
+    let settled = trainer.settled()?;
+    let trainer = settled.as_ref().unwrap_or(trainer);
     let bytes = match trainer.rows() {
         0 => None,
         _ => Some(store::to_bytes(&ending(trainer)?)?),
@@ -94,8 +120,7 @@ impl Accumulator for OneModel {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let model = self.model(Trainer::state).map_err(outward)?;
-        Ok(vec![model, ScalarValue::try_new_null(&rows_type(&self.plan.row))?])
+        self.state().map_err(outward)
     }
 
     fn evaluate(&mut self) -> DataFusionResult<ScalarValue> {

@@ -195,3 +195,13 @@ fn missing_values_leave_other_features_alone() {
     assert_eq!((moments.groups(), moments.width()), (5, 2));
     assert_eq!(moments.get(9, 0), Moment::default());
 }
+
+#[test]
+fn what_decayed_to_nothing_leaves_no_mean() {
+    let one = |x: f64| vec![(x, vec![0])];
+    let mut moments = observed(&one(1e15), 1);
+    moments.decay(0.0);
+    let rows = one(0.3);
+    moments.observe(&block(&rows), |r| &rows[r].1);
+    assert_eq!(moments.get(0, 0), Moment::of(0.3));
+}

@@ -170,7 +170,7 @@ fn one_label_per_row_is_plain_bernoulli_naive_bayes() {
 
 #[test]
 fn a_wide_beam_is_exhaustive() {
-    let mut compared = 0;
+    let mut decided = 0;
     for case in 0..12 {
         let mut dice = Dice(500 + case);
         let labels = 2 + case as usize % 5;
@@ -184,7 +184,6 @@ fn a_wide_beam_is_exhaustive() {
         let test = random_rows(&mut dice, 4, labels, 0.1, words);
         let model = train("naibx(sets=1000)", &rows, words);
         let (brute, x) = brute(&rows, &test, words, 1.0);
-        compared += 1;
         let batch = features(&test, words);
         let ranked = model.rank_sets(&batch, 1000).unwrap();
         let sets = predicted(&model, &batch);
@@ -202,10 +201,11 @@ fn a_wide_beam_is_exhaustive() {
             }
             if expected.len() == 1 || expected[0].1 > expected[1].1 + 1e-9 {
                 assert_eq!(sets[r], named(&model, &expected[0].0), "case {case}, row {r}");
+                decided += 1;
             }
         }
     }
-    assert!(compared >= 10, "only {compared} tables were compared");
+    assert!(decided > 40, "only {decided} of 48 rows had one best set");
 }
 
 #[test]

@@ -270,6 +270,19 @@ fn decisions_agree_with_scores() {
     assert_eq!(predicted(&model(half), &batch), expected(&|_, p| p >= 0.5));
     assert_eq!(predicted(&model(high), &batch), expected(&|_, p| p >= 0.9));
     assert_eq!(predicted(&model(top), &batch), expected(&|i, _| i < 2));
+    let never_empty = "decide=threshold(0.99), allow_empty=false";
+    assert!(expected(&|_, p| p >= 0.99).iter().any(Vec::is_empty));
+    assert_eq!(predicted(&model(never_empty), &batch), expected(&|i, p| i == 0 || p >= 0.99));
+    // As many labels as the cascade picks, but by their scores.
+    let cascade = predicted(&model("smoothing=1"), &batch);
+    let by_size = predicted(&model("decide=size"), &batch);
+    for (row, set) in by_size.iter().enumerate() {
+        let mut best: Vec<String> =
+            scores[row][..cascade[row].len()].iter().map(|(name, _)| name.clone()).collect();
+        best.sort();
+        assert_eq!(*set, best, "row {row}");
+    }
+    assert_eq!(predicted(&model("decide=size, size=2"), &batch), expected(&|i, _| i < 2));
     let best = sets(&model(top).top(&batch, 3).unwrap());
     for (names, row) in best.iter().zip(&scores) {
         assert_eq!(*names, row[..3].iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
@@ -311,4 +324,48 @@ fn equal_numbers_make_equal_specs() {
     let canonical = |s: &str| Registry::default().resolve(s).unwrap().1.to_string();
     assert_eq!(canonical("naibx(smoothing=1.0)"), canonical("naibx(smoothing=1)"));
     assert_eq!(canonical("naibx(smoothing=2.0)"), canonical("naibx(smoothing=2)"));
+}
+
+#[test]
+fn parameters_that_do_nothing_are_refused() {
+    for (parameters, said) in [
+        ("decide=threshold(0.5), size=3", "`size` does nothing with `decide=threshold(0.5)`"),
+        ("decide=top(2), size=labels", "`size` does nothing with `decide=top(2)`"),
+        ("decide=size, sets=4", "`sets` does nothing with `decide=size`"),
+        ("decide=top(2), allow_empty=false", "`allow_empty` does nothing with `decide=top(2)`"),
+        ("decide=threshold(0.5), allow_empty=true", "`allow_empty` does nothing with `decide="),
+        ("size=3, allow_empty=false", "`allow_empty` does nothing with `size=3`"),
+        ("size=given(n), allow_empty=true", "`allow_empty` does nothing with `size=given(n)`"),
+    ] {
+        let spec = format!("naibx({parameters})");
+        let error = Trainer::try_new(&Registry::default(), &spec).unwrap_err().to_string();
+        assert!(error.contains(said) && error.ends_with(": leave it out"), "{spec}: {error}");
+    }
+    for parameters in
+        ["decide=size, size=labels", "size=2, sets=4", "decide=size, allow_empty=true"]
+    {
+        assert!(Trainer::try_new(&Registry::default(), &format!("naibx({parameters})")).is_ok());
+    }
+}
+
+#[test]
+fn keys_that_are_absent_elsewhere_tell() {
+    // Every row with label 0 has the key, and one in four of the others, with the same values.
+    let telling = |unit: f64| {
+        let mut words = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
+        for row in 0..16 {
+            if row < 8 || row % 4 == 0 {
+                words.keys().append_value("key");
+                words.values().append_value(unit * f64::from(1 + row % 2));
+            }
+            words.append(true).unwrap();
+        }
+        let words: ArrayRef = Arc::new(words.finish());
+        let labels = label_lists((0..16).map(|row| vec![usize::from(row >= 8)]));
+        learn("naibx", &labels, &words).insight(3).telling
+    };
+    let (small, large) = (telling(0.001), telling(1000.0));
+    let weight = small[0][0].1;
+    assert!(small[0][0].0 == "key" && weight > 1.0, "{small:?}");
+    assert!((large[0][0].1 - weight).abs() < 1e-9, "{large:?}");
 }
