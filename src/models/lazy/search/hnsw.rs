@@ -28,7 +28,13 @@ struct Place {
 
 impl Point for Place {
     fn distance(&self, other: &Self) -> f32 {
-        self.points.far(self.i as usize, &other.points, other.i as usize, self.distance) as f32
+        let i = self.i as usize;
+        let far = self.points.far(i, &other.points, other.i as usize, self.distance);
+        match self.distance {
+            // What orders the neighbours of one point does not compare those of two.
+            Distance::Cosine => self.points.distance(i, far, self.distance) as f32,
+            Distance::Euclidean | Distance::Manhattan => far as f32,
+        }
     }
 }
 
@@ -94,6 +100,6 @@ impl Hnsw {
                 },
             )
             .collect();
-        Neighbours::joined(&parts)
+        Neighbours::joined(parts)
     }
 }

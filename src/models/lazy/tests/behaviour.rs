@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::models::lazy::fit::fit_together;
 use crate::models::lazy::posterior::PosteriorCounts;
+use crate::models::lazy::predict::{Voting, chunk};
 use crate::stats::StateWriter;
 use crate::store::to_bytes;
 
@@ -55,6 +57,33 @@ fn a_row_is_not_its_own_neighbour() {
     let (labels, x) = alternating(2);
     let predicted = sets(&learn("mlknn(k=1)", &labels, &x), &x);
     assert!(predicted.iter().enumerate().all(|(i, set)| set.is_empty() == (i / 2 % 2 == 1)));
+    // Two rows at every place, one on and one off: each is the neighbour of the other, so none of
+    // the 40 rows that are on has a neighbour that is. With itself as neighbour, half would.
+    let twins: Vec<&[&str]> = (0..80).map(|i| if i % 2 == 0 { &["on"][..] } else { &[] }).collect();
+    let x = line((0..80).map(|i| f64::from(i / 2)));
+    for (set, scores) in answers(&learn("mlknn(k=1)", &lists(&twins), &x), &x) {
+        let expected = if set.is_empty() { 1.0 / 42.0 } else { 41.0 / 42.0 };
+        assert!((scores[0] - expected).abs() < 1e-12, "{scores:?}");
+    }
+}
+
+#[test]
+fn rows_that_are_asked_again_are_searched_once() {
+    // More rows than are searched at a time, asked by two learners in turn.
+    let rows = grid(&mut Dice(4), 50, 0);
+    let resolved = ["brknn(k=2)", "mlknn(k=3)"].map(|s| Registry::default().resolve(s).unwrap());
+    let model = train("brknn(k=2)", &rows, Columns::Mixed);
+    let params = resolved.each_ref().map(|(a, s)| (a.start)(s).unwrap());
+    let lazy = params.map(|l| (l.as_any().downcast_ref::<Lazy>().unwrap().params, None));
+    let fitted = fit_together(&state(&model).store, lazy.to_vec(), model.space()).unwrap();
+    let asked = features(&grid(&mut Dice(5), 9000, 0), Columns::Mixed);
+    let asked = model.read(&asked).unwrap();
+    let near = |voting: &Voting| [0..8192, 8192..9000].map(|range| voting.near.of(&asked, range));
+    let (first, second) = (near(&fitted[0].1), near(&fitted[1].1));
+    assert!(first.iter().zip(&second).all(|(a, b)| Arc::ptr_eq(a, b)));
+    assert_eq!(first.each_ref().map(|n| n.len()), [8192, 808]);
+    // Answers with many neighbours are short, and only so much is remembered.
+    assert_eq!([1, 10, 1000, 1_000_000].map(chunk), [8192, 8192, 2796, 16]);
 }
 
 #[test]
@@ -182,6 +211,14 @@ fn odd_rows_are_scored() {
     let nothing = sets(&model, &table(&missing, &missing, &missing));
     assert!(nothing[0] == ["b"] || nothing[0] == ["c"], "{nothing:?}");
     assert!(nothing.iter().all(|set| *set == nothing[0]));
+    // A spread that is small beside the values, and a range that is infinite.
+    let close = line([1e9, 1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0]);
+    let model = learn("brknn(k=1, scale=standard)", &labels, &close);
+    let near = line([1e9 + 0.4, 1e9 + 1.4, 1e9 + 2.4, 1e9 + 9.0]);
+    assert_eq!(sets(&model, &near), [["a"], ["b"], ["c"], ["d"]]);
+    let wide = line([-1.7e308, 0.3e308, 1.7e308, -0.2e308]);
+    let model = learn("brknn(k=1)", &labels, &wide);
+    assert_eq!(sets(&model, &line([0.4e308, 1.5e308, -1.4e308])), [["b"], ["c"], ["a"]]);
     // Values whose squares are infinite.
     let huge: ArrayRef = Arc::new(Float64Array::from(vec![-1.7e308, 1.7e308, 1e300, 0.0]));
     for scale in ["minmax", "standard", "none"] {
