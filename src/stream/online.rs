@@ -490,6 +490,14 @@ impl OnlineLearner {
         self.trainer.finish()
     }
 
+    /// What a user should know about what was learned, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        if self.trainer.rows() == 0 {
+            return Vec::new();
+        }
+        self.trainer.learner().notes(self.trainer.space())
+    }
+
     /// How many rows were learned, forgotten ones included.
     pub fn learned(&self) -> u64 {
         self.learned
