@@ -40,10 +40,11 @@ pub(super) fn fit_together(
     let labels = space.labels.len();
     let mut fitted: Vec<(usize, (Lazy, Voting))> = Vec::new();
     let mut left: Vec<_> = learners.into_iter().enumerate().collect();
-    while let Some((_, (Params { metric, .. }, _))) = left.first() {
-        let metric = *metric;
+    let kind = |p: &Params| (p.metric, p.metric.breadth(p.asked(&table)));
+    while let Some((_, (first, _))) = left.first() {
+        let (metric, first) = (first.metric, kind(first));
         let (alike, others): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|(_, (p, _))| p.metric == metric);
+            left.into_iter().partition(|(_, (p, _))| kind(p) == first);
         left = others;
         let most = alike.iter().map(|(_, (p, _))| p.asked(&table)).max().unwrap_or(0);
         let search = Search::try_new(Arc::clone(&table), &space.features, metric, most)?;

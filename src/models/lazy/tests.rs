@@ -220,20 +220,24 @@ fn brute_force_of_other_distances_and_weights() {
 #[test]
 fn brute_force_in_blocks() {
     let mut dice = Dice(13);
-    let (mut rows, mut queries) = (grid(&mut dice, 2100, 9), grid(&mut dice, 40, 9));
+    let (rows, queries) = (grid(&mut dice, 2100, 9), grid(&mut dice, 40, 9));
+    // The same in whole numbers, whose quick distances are exact.
+    let whole = [&rows, &queries].map(|rows| {
+        let mut rows = rows.clone();
+        let x = rows.iter_mut().flat_map(|r| r.x.iter_mut().flatten());
+        x.for_each(|x| *x = (*x * 4.0).round());
+        rows
+    });
     for columns in [Columns::Dense, Columns::Sparse, Columns::Categories, Columns::Mixed] {
         for option in ["distance=euclidean", "scale=none", "distance=manhattan", "distance=cosine"]
         {
-            if option == "scale=none" {
-                // Whole numbers, whose quick distances are exact.
-                let x = rows.iter_mut().chain(&mut queries).flat_map(|r| r.x.iter_mut().flatten());
-                x.for_each(|x| *x = (*x * 4.0).round());
-            }
             if columns == Columns::Categories && option != "distance=euclidean" {
                 continue;
             }
-            let asked = features(&queries, columns);
-            let model = train(&format!("mlknn(k=6, {option})"), &rows, columns);
+            let (rows, queries) =
+                if option == "scale=none" { (&whole[0], &whole[1]) } else { (&rows, &queries) };
+            let asked = features(queries, columns);
+            let model = train(&format!("mlknn(k=6, {option})"), rows, columns);
             let expected = defined(&model, &asked);
             assert_same(&answers(&model, &asked), &expected, model.spec());
             for (queries, points) in [(7, 7), (3, 100), (64, 1000)] {

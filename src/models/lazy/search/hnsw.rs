@@ -18,6 +18,11 @@ const BREADTH: usize = 200;
 /// The same while the graph is built.
 const BUILD_BREADTH: usize = 100;
 
+/// How many candidates a search for `k` neighbours keeps.
+pub(super) fn breadth(k: usize) -> usize {
+    BREADTH.max(2 * k + 2)
+}
+
 /// A point in the graph, or a query.
 #[derive(Clone)]
 struct Place {
@@ -59,7 +64,7 @@ impl Hnsw {
         let builder = Builder::default()
             .seed(1)
             .ef_construction(BUILD_BREADTH)
-            .ef_search(BREADTH.max(2 * k + 2))
+            .ef_search(breadth(k))
             // The nearest are linked. Choosing links in all directions takes up to fourteen times as
             // long and finds hardly more.
             .select_heuristic(None);

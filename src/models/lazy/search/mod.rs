@@ -32,7 +32,7 @@
 //! entries. Memory is that of a scaled copy of the stored rows, and of one block of queries per
 //! thread, never of all pairs. `index=hnsw` asks a graph of near neighbours instead: a few hundred
 //! distances per query, nearly all of the true neighbours, and a graph to build when the model is
-//! first used (one thread, minutes for a hundred thousand rows).
+//! finished or opened (one thread, minutes for a hundred thousand rows).
 
 mod candidates;
 mod exact;
@@ -85,6 +85,17 @@ pub(super) struct Metric {
     pub(super) distance: Distance,
     pub(super) index: IndexKind,
     pub(super) blocks: Blocks,
+}
+
+impl Metric {
+    /// What searches must have in common, besides the metric, to find the same: a graph is searched
+    /// the wider the more neighbours are wanted.
+    pub(super) fn breadth(&self, k: usize) -> usize {
+        match self.index {
+            IndexKind::Exact => 0,
+            IndexKind::Hnsw => hnsw::breadth(k),
+        }
+    }
 }
 
 /// The nearest stored rows of consecutive queries, nearest first; a row that was seen several times

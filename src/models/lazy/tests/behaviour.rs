@@ -67,19 +67,43 @@ fn a_row_is_not_its_own_neighbour() {
     }
 }
 
+/// The parameters of other specs that know the rows of `model`.
+fn together(model: &Model, specs: &[&str]) -> Vec<Voting> {
+    let params = |spec: &&str| {
+        let (algorithm, spec) = Registry::default().resolve(spec).unwrap();
+        let learner = (algorithm.start)(&spec).unwrap();
+        (learner.as_any().downcast_ref::<Lazy>().unwrap().params, None)
+    };
+    let params = specs.iter().map(params).collect();
+    let fitted = fit_together(&state(model).store, params, model.space()).unwrap();
+    fitted.into_iter().map(|f| f.1).collect()
+}
+
+#[test]
+fn a_graph_is_shared_by_those_who_search_it_alike() {
+    let rows = grid(&mut Dice(4), 400, 0);
+    let model = train("brknn(k=2)", &rows, Columns::Mixed);
+    let specs = [2, 3, 300].map(|k| format!("brknn(k={k}, index=hnsw)"));
+    let fitted = together(&model, &specs.each_ref().map(|s| s.as_str()));
+    assert!(Arc::ptr_eq(&fitted[0].near, &fitted[1].near));
+    assert!(!Arc::ptr_eq(&fitted[0].near, &fitted[2].near));
+    assert!(
+        together(&model, &["brknn(k=2)", "lpknn(k=300)"])
+            .windows(2)
+            .all(|two| Arc::ptr_eq(&two[0].near, &two[1].near))
+    );
+}
+
 #[test]
 fn rows_that_are_asked_again_are_searched_once() {
     // More rows than are searched at a time, asked by two learners in turn.
     let rows = grid(&mut Dice(4), 50, 0);
-    let resolved = ["brknn(k=2)", "mlknn(k=3)"].map(|s| Registry::default().resolve(s).unwrap());
     let model = train("brknn(k=2)", &rows, Columns::Mixed);
-    let params = resolved.each_ref().map(|(a, s)| (a.start)(s).unwrap());
-    let lazy = params.map(|l| (l.as_any().downcast_ref::<Lazy>().unwrap().params, None));
-    let fitted = fit_together(&state(&model).store, lazy.to_vec(), model.space()).unwrap();
+    let fitted = together(&model, &["brknn(k=2)", "mlknn(k=3)"]);
     let asked = features(&grid(&mut Dice(5), 9000, 0), Columns::Mixed);
     let asked = model.read(&asked).unwrap();
     let near = |voting: &Voting| [0..8192, 8192..9000].map(|range| voting.near.of(&asked, range));
-    let (first, second) = (near(&fitted[0].1), near(&fitted[1].1));
+    let (first, second) = (near(&fitted[0]), near(&fitted[1]));
     assert!(first.iter().zip(&second).all(|(a, b)| Arc::ptr_eq(a, b)));
     assert_eq!(first.each_ref().map(|n| n.len()), [8192, 808]);
     // Answers with many neighbours are short, and only so much is remembered.
