@@ -102,10 +102,13 @@ impl Candidates {
     }
 
     /// The `k` nearest by their exact distances, nearest first; of equally near ones those with the
-    /// lowest number.
-    pub(super) fn finish(&mut self, exact: impl Fn(u32) -> f64) -> &[(f64, u32)] {
+    /// lowest number. Quick distances are less than exact ones by `own`.
+    pub(super) fn finish(&mut self, own: f64, exact: impl Fn(u32) -> f64) -> &[(f64, u32)] {
         self.sift(&exact);
-        self.found.iter_mut().for_each(|c| c.0 = exact(c.1));
+        match self.margin {
+            None => self.found.iter_mut().for_each(|c| c.0 += own),
+            Some(_) => self.found.iter_mut().for_each(|c| c.0 = exact(c.1)),
+        }
         if self.k > 0 && self.found.len() > self.k {
             self.found.select_nth_unstable_by(self.k - 1, nearer);
         }

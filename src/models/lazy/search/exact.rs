@@ -157,7 +157,8 @@ impl Exact {
         let mut out = Neighbours::default();
         for (candidates, query) in candidates.iter_mut().zip(range) {
             let far = |j: u32| queries.far(query, &self.points, j as usize, self.distance);
-            take(query, candidates.finish(far), &mut out);
+            let own = base(queries, query, self.distance);
+            take(query, candidates.finish(own, far), &mut out);
         }
         out
     }
@@ -262,7 +263,7 @@ struct Scratch {
     candidates: Vec<Candidates>,
 }
 
-/// What the distance of point `i` to any query has in common.
+/// What point `i` adds to its distance to any other, whatever they share.
 fn base(points: &Points, i: usize, distance: Distance) -> f64 {
     match distance {
         Distance::Euclidean => points.squares[i] + 0.5 * points.known[i],
