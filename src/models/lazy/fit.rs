@@ -70,7 +70,7 @@ pub(super) fn fit_together(
             }
         }
         known.extend(counting.into_iter().map(|(i, p, c)| (i, p, Some(Arc::new(c)))));
-        let near = Arc::new(Neighbourhood::new(search, most));
+        let near = Arc::new(Neighbourhood::new(search, most, known.len()));
         for (i, params, counts) in known {
             let voting = Voting::new(params, labels, Arc::clone(&near), counts.as_deref());
             fitted.push((i, (Lazy { params, store: store.clone(), counts }, voting)));

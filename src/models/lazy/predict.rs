@@ -12,13 +12,15 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of neighbours that are in memory at a time, and of those that are remembered.
+/// The most bytes of neighbours that are in memory at a time.
 const ROOM: usize = 32 << 20;
+/// The bytes that answers of any search may take.
+const LITTLE: usize = 1 << 20;
 
-/// How many queries are searched at a time when each has `k` neighbours.
+/// How many queries are searched at a time when each has `k` neighbours, a number and a distance
+/// for each.
 pub(super) fn chunk(k: usize) -> usize {
-    // A number and a distance for each; a product of fewer rows is hardly quicker.
-    (ROOM / (12 * k.max(1))).clamp(16, 8192)
+    (ROOM / (12 * k.max(1))).clamp(1, 8192)
 }
 
 /// Neighbours, and a hash of the rows that asked for them.
@@ -32,11 +34,16 @@ pub(super) struct Neighbourhood {
     /// The answers given last, for learners that ask about the same rows in turn, and for one that
     /// predicts rows and scores them.
     answers: Mutex<Vec<Answer>>,
+    /// How many bytes of answers are remembered: of a search that one learner asks, no more than
+    /// the search itself takes.
+    room: usize,
 }
 
 impl Neighbourhood {
-    pub(super) fn new(search: Search, k: usize) -> Self {
-        Neighbourhood { search, k, answers: Mutex::default() }
+    /// The neighbourhood that so many `learners` share.
+    pub(super) fn new(search: Search, k: usize, learners: usize) -> Self {
+        let room = if learners > 1 { ROOM } else { search.heap_size().clamp(LITTLE, ROOM) };
+        Neighbourhood { search, k, answers: Mutex::default(), room }
     }
 
     /// The neighbours of the rows of `range`.
@@ -52,7 +59,7 @@ impl Neighbourhood {
         let mut list = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         list.push((hash, Arc::clone(&answer)));
         let mut bytes: usize = list.iter().map(|a| a.1.heap_size()).sum();
-        while bytes > ROOM {
+        while bytes > self.room {
             bytes -= list.remove(0).1.heap_size();
         }
         answer

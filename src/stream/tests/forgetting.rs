@@ -149,7 +149,7 @@ fn labels_that_are_not_seen_for_long_are_dropped() {
     let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..100).map(|i| f64::from(i % 3))));
     let table = Table { labels: label_lists(sets), features: columns(vec![("x".into(), x)]) };
     let options = OnlineOptions { drop_after: Some(40), ..OnlineOptions::default() };
-    for spec in ["naibx", "brknn(k=1)", "mlknn(k=2)", "brknn(k=1, keep=last(95))", "br(keep=all)"] {
+    for spec in ["naibx", "brknn(k=1)", "mlknn(k=2)", "brknn(k=1, keep=last(95))", "br"] {
         let (_, learner) = table.slice(0, 45).run(spec, options, 7, None);
         assert_eq!(learner.model().unwrap().space().labels.len(), 2, "{spec}");
         let (_, learner) = table.run(spec, options, 7, None);

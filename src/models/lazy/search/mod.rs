@@ -195,6 +195,11 @@ impl Search {
         &self.table
     }
 
+    /// Bytes on the heap, about.
+    pub(super) fn heap_size(&self) -> usize {
+        self.points.heap_size()
+    }
+
     /// The `k` stored rows nearest to each of some `rows`.
     pub(super) fn neighbours(&self, rows: &Rows, range: Range<usize>, k: usize) -> Neighbours {
         let queries = Arc::new(self.scaling.place(rows, range.clone()));

@@ -51,6 +51,13 @@ impl Points {
         &self.categories[i * self.category_width..(i + 1) * self.category_width]
     }
 
+    /// Bytes on the heap.
+    pub(super) fn heap_size(&self) -> usize {
+        8 * (self.dense.capacity() + self.squares.capacity() + self.known.capacity())
+            + self.sparse.heap_size()
+            + 4 * self.categories.capacity()
+    }
+
     /// The square of the length of point `i` as a vector in which each category is one coordinate
     /// of 1.
     pub(super) fn square(&self, i: usize) -> f64 {

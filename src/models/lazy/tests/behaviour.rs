@@ -106,8 +106,13 @@ fn rows_that_are_asked_again_are_searched_once() {
     let (first, second) = (near(&fitted[0]), near(&fitted[1]));
     assert!(first.iter().zip(&second).all(|(a, b)| Arc::ptr_eq(a, b)));
     assert_eq!(first.each_ref().map(|n| n.len()), [8192, 808]);
-    // Answers with many neighbours are short, and only so much is remembered.
-    assert_eq!([1, 10, 1000, 1_000_000].map(chunk), [8192, 8192, 2796, 16]);
+    // A learner of few rows that asks alone remembers little.
+    let alone = together(&model, &["brknn(k=11)"]).remove(0);
+    let first = near(&alone);
+    assert!(Arc::ptr_eq(&first[1], &alone.near.of(&asked, 8192..9000)));
+    assert!(!Arc::ptr_eq(&first[0], &alone.near.of(&asked, 0..8192)));
+    // The more neighbours, the fewer rows at a time.
+    assert_eq!([1, 10, 1000, 1_000_000].map(chunk), [8192, 8192, 2796, 2]);
 }
 
 #[test]
@@ -180,6 +185,26 @@ fn counts_that_do_not_fit_the_rows_are_corrupt() {
     for (case, counts) in odd.into_iter().enumerate() {
         assert_eq!(counts.unwrap_err().kind(), ErrorKind::Corrupt, "case {case}");
     }
+}
+
+#[test]
+fn counts_take_the_memory_of_what_was_seen() {
+    // A model of one row that says it was seen ever so often, and asks for as many neighbours.
+    let mut trainer = Trainer::try_new(&Registry::default(), "mlknn(k=1000000)").unwrap();
+    let often: ArrayRef = Arc::new(Float64Array::from(vec![1e9]));
+    trainer.observe_weighted(&lists(&[&["a", "b"]]), &line([1.0]), Some(&often)).unwrap();
+    let table = state(&trainer.state().unwrap()).store.table();
+    assert_eq!(table.total(), 1_000_000_000);
+    let mut empty = StateWriter::default();
+    empty.u32s("counted", [1]);
+    ["label", "neighbours"].iter().for_each(|name| empty.u32s(name, []));
+    ["with", "without"].iter().for_each(|name| empty.f64s(name, []));
+    let row = empty.finish().unwrap();
+    let counts = PosteriorCounts::decode(&table, 1000, 1_000_000, &row).unwrap().unwrap();
+    assert!(counts.heap_size() < 50_000);
+    let model = trainer.finish().unwrap();
+    let scores = &answers(&model, &line([1.0]))[0].1;
+    assert!(scores.iter().all(|s| *s > 0.99), "{scores:?}");
 }
 
 #[test]
