@@ -1,6 +1,6 @@
 //! Rows as plain numbers, in the numbering of one space.
 
-use super::{LabelSets, Remap};
+use super::{DROPPED, LabelSets, Remap};
 
 /// The category value of a row that has none.
 pub const MISSING_CATEGORY: u32 = u32::MAX;
@@ -176,7 +176,8 @@ impl Rows {
         one.given_size.extend(self.given_size.get(row));
     }
 
-    /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`.
+    /// Adds row `row` of `from`, which has the same columns, under the numbers of `ids`; what has
+    /// none there is left out.
     ///
     /// Equal numbers get equal bits (one zero, one `NaN`), and entries that are zero are left out:
     /// rows that mean the same are the same. Weights and given sizes are not taken over.
@@ -193,7 +194,10 @@ impl Rows {
         if row < from.sparse.len() {
             let (numbers, values) = from.sparse.row(row);
             for (&id, &value) in numbers.iter().zip(values).filter(|e| *e.1 != 0.0) {
-                self.sparse.push(ids.map_or(id, |ids| ids.sparse[id as usize]), plain(value));
+                let id = ids.map_or(id, |ids| ids.sparse[id as usize]);
+                if id != DROPPED {
+                    self.sparse.push(id, plain(value));
+                }
             }
         }
         self.sparse.end_row();
@@ -211,7 +215,7 @@ impl Rows {
         }
         if row < from.labels.len() {
             let label = |&y: &u32| ids.map_or(y, |ids| ids.labels[y as usize]);
-            self.labels.push(from.labels.row(row).iter().map(label));
+            self.labels.push(from.labels.row(row).iter().map(label).filter(|y| *y != DROPPED));
         }
         self.len += 1;
     }

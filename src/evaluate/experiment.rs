@@ -4,8 +4,9 @@ use super::{Dataset, Protocol, Split, Stratify};
 use crate::data::{LabelSets, Rows, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{LabelOutcome, Metric, RankMetrics, SetMetrics};
-use crate::models::{Algorithm, CheckedSpec, Model, Registry, Spec, Trainer};
+use crate::models::{Algorithm, CheckedSpec, Model, Registry, Scorer, Spec, Trainer};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// What to compare and how.
 pub struct Experiment<'a> {
@@ -192,71 +193,97 @@ impl Experiment<'_> {
     ) -> Result<Vec<Round>> {
         let Some(first) = models.first() else { return Ok(Vec::new()) };
         let true_size = (first.algorithm().features)(first.spec())?.true_size;
-        let start = (self.clock)();
-        let mut blocks = Vec::new();
+        let mut tests = models
+            .iter()
+            .map(|model| Test::try_new(model, universe))
+            .collect::<Result<Vec<_>>>()?;
+        // Block by block, because models that share a search remember its last answers only.
         for rows in rows.chunks(BLOCK) {
+            let start = (self.clock)();
             let (_, features) = data.take(rows)?;
             let mut input = first.read(&features)?;
             if true_size {
                 let size = |&row: &u32| data.truth().row(row as usize).len() as u32;
                 input.given_size = rows.iter().map(size).collect();
             }
-            blocks.push((rows, input));
-        }
-        let read = ((self.clock)() - start) / models.len() as f64;
-        let test = |model| self.test_one(model, data.truth(), universe, &blocks, (fit, read));
-        models.iter().map(test).collect()
-    }
-
-    fn test_one(
-        &self,
-        model: &Model,
-        truth: &LabelSets,
-        universe: &Vocabulary,
-        blocks: &[(&[u32], Rows)],
-        (fit, read): (f64, f64),
-    ) -> Result<Round> {
-        let scorer = model.scorer()?;
-        // From the numbering of the model to that of the data set; by name, since a model may know
-        // labels (of other rows) in another order.
-        let ids: Vec<Option<u32>> = model.space().labels.names().map(|n| universe.get(n)).collect();
-        let (mut sets, mut ranks) = (SetMetrics::default(), RankMetrics::default());
-        let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
-        let (mut set, mut ranking) = (Vec::new(), Vec::new());
-        let mut predict = read;
-        for (rows, input) in blocks {
-            let truth = |i: usize| truth.row(rows[i] as usize);
-            let start = (self.clock)();
-            predicted.clear();
-            scorer.predict(input, &mut predicted)?;
-            predict += (self.clock)() - start;
-            scores.clear();
-            scorer.score(input, &mut scores)?;
-            for (i, labels) in predicted.iter().enumerate() {
-                set.clear();
-                set.extend(labels.iter().filter_map(|&l| ids[l as usize]));
-                set.sort_unstable();
-                sets.observe(truth(i), &set);
-                // Labels that the model does not know stand last.
-                ranking.clear();
-                ranking.resize(universe.len(), (f64::NEG_INFINITY, false));
-                let row = &scores[i * ids.len()..(i + 1) * ids.len()];
-                for (&score, &id) in row.iter().zip(&ids) {
-                    if let Some(id) = id {
-                        ranking[id as usize].0 = score;
-                    }
-                }
-                truth(i).iter().for_each(|&label| ranking[label as usize].1 = true);
-                ranks.observe_labels(&mut ranking);
+            let read = ((self.clock)() - start) / models.len() as f64;
+            for test in &mut tests {
+                test.predict_seconds += read;
+                test.observe(&input, |i| data.truth().row(rows[i] as usize), self.clock)?;
             }
         }
+        Ok(tests.into_iter().map(|test| test.finish(fit)).collect())
+    }
+}
+
+/// A model that is tested, and how it did so far.
+struct Test<'a> {
+    model: &'a Model,
+    /// From the numbering of the model to that of the data set; by name, since a model may know
+    /// labels (of other rows) in another order.
+    ids: Vec<Option<u32>>,
+    /// How many labels there are.
+    labels: usize,
+    scorer: Arc<dyn Scorer>,
+    sets: SetMetrics,
+    ranks: RankMetrics,
+    predict_seconds: f64,
+}
+
+impl<'a> Test<'a> {
+    fn try_new(model: &'a Model, universe: &Vocabulary) -> Result<Self> {
+        Ok(Test {
+            model,
+            ids: model.space().labels.names().map(|name| universe.get(name)).collect(),
+            labels: universe.len(),
+            scorer: model.scorer()?,
+            sets: SetMetrics::default(),
+            ranks: RankMetrics::default(),
+            predict_seconds: 0.0,
+        })
+    }
+
+    /// Predicts rows whose label sets are `truth`.
+    fn observe<'t>(
+        &mut self,
+        input: &Rows,
+        truth: impl Fn(usize) -> &'t [u32],
+        clock: &dyn Fn() -> f64,
+    ) -> Result<()> {
+        let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
+        let (mut set, mut ranking) = (Vec::new(), Vec::new());
+        let start = clock();
+        self.scorer.predict(input, &mut predicted)?;
+        self.predict_seconds += clock() - start;
+        self.scorer.score(input, &mut scores)?;
+        for (i, labels) in predicted.iter().enumerate() {
+            set.clear();
+            set.extend(labels.iter().filter_map(|&l| self.ids[l as usize]));
+            set.sort_unstable();
+            self.sets.observe(truth(i), &set);
+            // Labels that the model does not know stand last.
+            ranking.clear();
+            ranking.resize(self.labels, (f64::NEG_INFINITY, false));
+            let row = &scores[i * self.ids.len()..(i + 1) * self.ids.len()];
+            for (&score, &id) in row.iter().zip(&self.ids) {
+                if let Some(id) = id {
+                    ranking[id as usize].0 = score;
+                }
+            }
+            truth(i).iter().for_each(|&label| ranking[label as usize].1 = true);
+            self.ranks.observe_labels(&mut ranking);
+        }
+        Ok(())
+    }
+
+    fn finish(self, fit: f64) -> Round {
         let value = |metric: Metric| {
-            let value = sets.value(metric, Some(universe.len())).or_else(|| ranks.value(metric));
-            (metric.name(), value.unwrap_or(f64::NAN))
+            let value = self.sets.value(metric, Some(self.labels));
+            (metric.name(), value.or_else(|| self.ranks.value(metric)).unwrap_or(f64::NAN))
         };
         let mut values: Vec<_> = Metric::ALL.iter().map(|&metric| value(metric)).collect();
-        values.extend([("fit_seconds", fit), ("predict_seconds", predict)]);
-        Ok(Round { values, sets, notes: model.notes() })
+        values.extend([("fit_seconds", fit), ("predict_seconds", self.predict_seconds)]);
+        Round { values, sets: self.sets, notes: self.model.notes() }
     }
 }
 

@@ -33,17 +33,20 @@ impl ModelInfo {
         let models = Models::per_row(&args.args[0], args.number_rows, &self.cache.0)?;
         let mut labels = ListBuilder::new(StringBuilder::new());
         let mut features = ListBuilder::new(StringBuilder::new());
+        let mut notes = ListBuilder::new(StringBuilder::new());
         let mut digests = Vec::with_capacity(models.len());
         for model in &models {
             let Some(model) = model else {
                 labels.append_null();
                 features.append_null();
+                notes.append_null();
                 digests.push(None);
                 continue;
             };
             labels.append_value(model.space().labels.names().map(Some));
             features
                 .append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
+            notes.append_value(model.notes().into_iter().map(Some));
             digests.push(Some(store::digest(model)?));
         }
         let of = |get: fn(&Model) -> String| -> ArrayRef {
@@ -59,6 +62,7 @@ impl ModelInfo {
             Arc::new(features.finish()),
             Arc::new(Int32Array::from_iter(version)),
             Arc::new(StringArray::from_iter(digests)),
+            Arc::new(notes.finish()),
         ];
         let nulls = NullBuffer::from_iter(models.iter().map(Option::is_some));
         Ok(Arc::new(StructArray::try_new(fields(), columns, Some(nulls))?))
@@ -72,9 +76,10 @@ fn fields() -> Fields {
         Field::new("spec", DataType::Utf8, true),
         Field::new("rows", DataType::Int64, true),
         Field::new("labels", texts.clone(), true),
-        Field::new("features", texts, true),
+        Field::new("features", texts.clone(), true),
         Field::new("version", DataType::Int32, true),
         Field::new("digest", DataType::Utf8, true),
+        Field::new("notes", texts, true),
     ])
 }
 

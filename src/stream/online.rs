@@ -133,6 +133,13 @@ impl OnlineLearner {
                 algorithm.name
             )));
         }
+        let window = matches!(options.forgetting, Forgetting::Window { .. });
+        if window && trainer.learner().needs_order() {
+            return Err(Error::usage(format!(
+                "`{}` forgets by itself, and a window would do so too: use one of them",
+                trainer.spec()
+            )));
+        }
         if options.update_every == Some(0) || options.drop_after == Some(0) {
             return Err(Error::usage("update_every and drop_after are at least 1"));
         }
@@ -377,9 +384,6 @@ impl OnlineLearner {
 
     /// Gives the memory of names that are no longer used back, when they are the larger part.
     fn compact(&mut self) -> Result<()> {
-        if self.options.drop_after.is_none() && !matches!(self.memory, Memory::Sliding(_)) {
-            return Ok(());
-        }
         let Some(ids) = self.trainer.compact() else { return Ok(()) };
         self.memory.remap(&ids);
         let mut last_seen = vec![0; self.trainer.space().labels.len()];
@@ -484,6 +488,14 @@ impl OnlineLearner {
     /// Nothing was learned yet.
     pub fn model(&self) -> Result<Model> {
         self.trainer.finish()
+    }
+
+    /// What a user should know about what was learned, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        if self.trainer.rows() == 0 {
+            return Vec::new();
+        }
+        self.trainer.learner().notes(self.trainer.space())
     }
 
     /// How many rows were learned, forgotten ones included.

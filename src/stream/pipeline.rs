@@ -174,6 +174,9 @@ impl Pipeline {
                 _ => Err(error),
             },
         };
+        if closed.is_ok() {
+            self.stage.notes().iter().for_each(|note| watcher.note(note));
+        }
         match closed {
             Err(error) if is_closed(&error) => Ok(Ended::OutputClosed),
             other => other,

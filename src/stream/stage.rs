@@ -236,6 +236,14 @@ impl Stage {
         }
     }
 
+    /// What a user should know about the model, one sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.brain {
+            Brain::Fixed(model) => model.notes(),
+            Brain::Learning(learner) => learner.notes(),
+        }
+    }
+
     /// The model as it is now.
     ///
     /// # Errors

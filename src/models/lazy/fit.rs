@@ -4,7 +4,7 @@ use super::super::algorithm::same_kind;
 use super::super::{CheckedSpec, Insight, Learner, Peer, Scorer};
 use super::params::{Method, Params};
 use super::posterior::PosteriorCounts;
-use super::predict::{CHUNK, Neighbourhood, Voting};
+use super::predict::{Neighbourhood, Voting, chunk};
 use super::search::Search;
 use super::{codec, insight};
 use crate::data::{Remap, Rows, Space, Used};
@@ -31,7 +31,7 @@ pub(super) fn start(spec: &CheckedSpec, method: Method) -> Result<Box<dyn Learne
 /// The fitted parameters of learners that know the same rows, and what was counted for them: one
 /// search for those that measure distances alike, and one pass over the stored rows for all that
 /// count them and have no counts yet.
-fn fit_together(
+pub(super) fn fit_together(
     store: &RowStore,
     learners: Vec<(Params, Option<Arc<PosteriorCounts>>)>,
     space: &Space,
@@ -40,10 +40,11 @@ fn fit_together(
     let labels = space.labels.len();
     let mut fitted: Vec<(usize, (Lazy, Voting))> = Vec::new();
     let mut left: Vec<_> = learners.into_iter().enumerate().collect();
-    while let Some((_, (Params { metric, .. }, _))) = left.first() {
-        let metric = *metric;
+    let kind = |p: &Params| (p.metric, p.metric.breadth(p.asked(&table)));
+    while let Some((_, (first, _))) = left.first() {
+        let (metric, first) = (first.metric, kind(first));
         let (alike, others): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|(_, (p, _))| p.metric == metric);
+            left.into_iter().partition(|(_, (p, _))| kind(p) == first);
         left = others;
         let most = alike.iter().map(|(_, (p, _))| p.asked(&table)).max().unwrap_or(0);
         let search = Search::try_new(Arc::clone(&table), &space.features, metric, most)?;
@@ -59,8 +60,9 @@ fn fit_together(
             }
         }
         if let Some(deepest) = counting.iter().map(|(_, p, _)| p.asked(&table)).max() {
-            for start in (0..table.len()).step_by(CHUNK) {
-                let range = start..table.len().min(start + CHUNK);
+            let chunk = chunk(deepest);
+            for start in (0..table.len()).step_by(chunk) {
+                let range = start..table.len().min(start + chunk);
                 let neighbours = search.own_neighbours(range, deepest);
                 for (_, params, counts) in &mut counting {
                     counts.observe(&table, start, &neighbours, params.by_distance);
@@ -117,8 +119,10 @@ impl Learner for Lazy {
     }
 
     fn remap(&self, ids: &Remap) -> Box<dyn Learner> {
-        // Into a wider space a learner goes only to be merged: it is counted anew after that.
-        let counts = self.counts.as_ref().filter(|_| !ids.widens());
+        // Into a wider space a learner goes only to be merged: it is counted anew after that, and
+        // so it is where rows lose labels.
+        let same = !ids.widens() && !self.store.loses_labels(ids);
+        let counts = self.counts.as_ref().filter(|_| same);
         let counts = counts.map(|counts| Arc::new(counts.remap(ids)));
         Box::new(Lazy { params: self.params, store: self.store.remap(ids), counts })
     }

@@ -110,10 +110,7 @@ pub(super) const MLKNN: Algorithm = Algorithm {
     summary: "Bayesian inference from how many of the nearest rows have a label",
     parameters: params::BAYES,
     reference: "Zhang, Zhou: ML-kNN: A Lazy Learning Approach to Multi-Label Learning",
-    start: |spec| fit::start(spec, BAYES),
-    resume: |spec, space, row| codec::resume(spec, BAYES, space, row),
+    start: |spec| fit::start(spec, params::bayes(spec)?),
+    resume: |spec, space, row| codec::resume(spec, params::bayes(spec)?, space, row),
     ..VOTING
 };
-
-/// ML-kNN; the spec gives the smoothing.
-const BAYES: Method = Method::Bayes { smoothing: 1.0 };

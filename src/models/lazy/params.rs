@@ -3,7 +3,7 @@
 use super::super::bounds::{MAX_FEATURES, MAX_LABELS, bounded};
 use super::super::keep::{KEEP, keep};
 use super::super::{Allowed, CheckedSpec, Parameter};
-use super::search::{Distance, IndexKind, Metric, Scale};
+use super::search::{Blocks, Distance, IndexKind, Metric, Scale};
 use crate::data::FeatureOptions;
 use crate::error::Result;
 use crate::stats::{Keep, RowTable};
@@ -36,8 +36,8 @@ const INDEX: Parameter = Parameter {
     name: "index",
     default: "exact",
     allowed: Allowed::Words(&["exact", "hnsw"]),
-    help: "how neighbours are found: all of them (exact), or nearly all of them in millions of rows \
-           (hnsw)",
+    help: "how neighbours are found: all of them (exact), or nearly all of them in very many rows \
+           (hnsw; its graph is built whenever a model is opened, in minutes for 100000 rows)",
 };
 
 /// The parameters of the learners that let neighbours vote.
@@ -80,6 +80,11 @@ pub(super) enum Method {
     },
 }
 
+/// How ML-kNN does it.
+pub(super) fn bayes(spec: &CheckedSpec) -> Result<Method> {
+    Ok(Method::Bayes { smoothing: spec.number("smoothing")? })
+}
+
 /// The parameters, typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Params {
@@ -95,10 +100,6 @@ pub(super) struct Params {
 
 impl Params {
     pub(super) fn try_new(spec: &CheckedSpec, method: Method) -> Result<Self> {
-        let method = match method {
-            Method::Bayes { .. } => Method::Bayes { smoothing: spec.number("smoothing")? },
-            voting => voting,
-        };
         let scale = match spec.word("scale")? {
             "minmax" => Scale::MinMax,
             "standard" => Scale::Standard,
@@ -118,7 +119,7 @@ impl Params {
             k: spec.whole("k")?,
             by_distance: spec.word("weight")? == "distance",
             keep: keep(spec)?,
-            metric: Metric { scale, distance, index },
+            metric: Metric { scale, distance, index, blocks: Blocks::default() },
             bounds: (spec.whole(MAX_LABELS.name)?, spec.whole(MAX_FEATURES.name)?),
         })
     }

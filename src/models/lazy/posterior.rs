@@ -15,7 +15,31 @@ pub(super) struct PosteriorCounts {
     rows: f64,
     with: Vec<f64>,
     /// By label and number of neighbours with it, from 1: rows that have the label, that have not.
-    seen: Vec<[f64; 2]>,
+    /// Only what was seen, by number.
+    seen: Vec<Vec<(u32, [f64; 2])>>,
+}
+
+/// What the number of neighbours that have a label says about it: log-odds.
+#[derive(Debug)]
+pub(super) struct LogOdds {
+    none: f64,
+    /// By number of neighbours, from 1.
+    seen: Vec<(u32, f64)>,
+    /// Of numbers that were not seen.
+    unseen: f64,
+}
+
+impl LogOdds {
+    /// `ln P(y given j) - ln P(not y given j)` where `j` neighbours have the label.
+    pub(super) fn given(&self, j: usize) -> f64 {
+        if j == 0 {
+            return self.none;
+        }
+        match self.seen.binary_search_by_key(&j, |s| s.0 as usize) {
+            Ok(at) => self.seen[at].1,
+            Err(_) => self.unseen,
+        }
+    }
 }
 
 impl PosteriorCounts {
@@ -25,7 +49,7 @@ impl PosteriorCounts {
         for (set, &n) in table.rows.labels.iter().zip(&table.counts) {
             set.iter().for_each(|&y| with[y as usize] += n as f64);
         }
-        PosteriorCounts { k, rows: table.total() as f64, with, seen: vec![[0.0; 2]; labels * k] }
+        PosteriorCounts { k, rows: table.total() as f64, with, seen: vec![Vec::new(); labels] }
     }
 
     /// Whether these are counts of so many labels and neighbours.
@@ -50,38 +74,46 @@ impl PosteriorCounts {
                 let having = votes.having(weight);
                 if having > 0 {
                     let without = usize::from(set.binary_search(&y).is_err());
-                    self.seen[y as usize * self.k + having - 1][without] += n;
+                    self.place(y as usize, having)[without] += n;
                 }
             }
         }
     }
 
-    /// `ln P(y given j) - ln P(not y given j)` for each label y and each number j of neighbours that
-    /// have it, from 0 to k.
-    pub(super) fn log_odds(&self, smoothing: f64) -> Vec<f64> {
-        let (s, k) = (smoothing, self.k);
-        let mut out = Vec::with_capacity(self.with.len() * (k + 1));
-        for y in 0..self.with.len() {
+    /// What is counted where `having` neighbours have label `y`.
+    fn place(&mut self, y: usize, having: usize) -> &mut [f64; 2] {
+        let seen = &mut self.seen[y];
+        let at = seen.binary_search_by_key(&having, |s| s.0 as usize).unwrap_or_else(|at| {
+            seen.insert(at, (having as u32, [0.0; 2]));
+            at
+        });
+        &mut seen[at].1
+    }
+
+    /// What the number of neighbours that have it says about each label.
+    pub(super) fn log_odds(&self, smoothing: f64) -> Vec<LogOdds> {
+        let (s, all) = (smoothing, smoothing * (self.k + 1) as f64);
+        let of_label = |y: usize| {
             let (with, without) = (self.with[y], self.rows - self.with[y]);
-            let all = s * (k + 1) as f64;
             // One quotient of products: of whole numbers it is exact, so that equal odds are equal.
-            let log_odds = |c: &[f64; 2]| {
+            let log_odds = |c: [f64; 2]| {
                 let on = (s + with) * (s + c[0]) * (all + without);
                 let off = (s + without) * (s + c[1]) * (all + with);
                 (on / off).ln()
             };
-            let none = self.none(y);
-            let seen = &self.seen[y * k..(y + 1) * k];
-            out.extend(std::iter::once(&none).chain(seen).map(log_odds));
-        }
-        out
+            LogOdds {
+                none: log_odds(self.none(y)),
+                seen: self.seen[y].iter().map(|&(j, c)| (j, log_odds(c))).collect(),
+                unseen: log_odds([0.0; 2]),
+            }
+        };
+        (0..self.with.len()).map(of_label).collect()
     }
 
     /// Rows none of whose neighbours have label `y`: those that are left.
     fn none(&self, y: usize) -> [f64; 2] {
         let all = [self.with[y], self.rows - self.with[y]];
-        let seen = &self.seen[y * self.k..(y + 1) * self.k];
-        seen.iter().fold(all, |[a, b], c| [a - c[0], b - c[1]])
+        self.seen[y].iter().fold(all, |[a, b], (_, c)| [a - c[0], b - c[1]])
     }
 
     /// The same counts with labels renumbered; labels that are dropped are in no row.
@@ -91,12 +123,11 @@ impl PosteriorCounts {
             k: self.k,
             rows: self.rows,
             with: vec![0.0; kept],
-            seen: vec![[0.0; 2]; kept * self.k],
+            seen: vec![Vec::new(); kept],
         };
         for (old, &new) in ids.labels.iter().enumerate().filter(|(_, y)| **y != DROPPED) {
-            let (new, k) = (new as usize, self.k);
-            out.with[new] = self.with[old];
-            out.seen[new * k..(new + 1) * k].copy_from_slice(&self.seen[old * k..(old + 1) * k]);
+            out.with[new as usize] = self.with[old];
+            out.seen[new as usize] = self.seen[old].clone();
         }
         out
     }
@@ -104,14 +135,13 @@ impl PosteriorCounts {
     /// What was counted as one Arrow row, zeros left out; that of nothing where nothing was.
     pub(super) fn encode(counts: Option<&Self>) -> Result<StructArray> {
         let mut writer = StateWriter::default();
-        let k = counts.map_or(1, |c| c.k.max(1));
         let seen = counts.map_or(&[][..], |c| &c.seen);
-        let seen = || seen.iter().enumerate().filter(|(_, c)| **c != [0.0; 2]);
+        let seen = || seen.iter().zip(0..).flat_map(|(seen, y)| seen.iter().map(move |s| (y, s)));
         writer.u32s("counted", [u32::from(counts.is_some())]);
-        writer.u32s("label", seen().map(|(at, _)| (at / k) as u32));
-        writer.u32s("neighbours", seen().map(|(at, _)| (at % k + 1) as u32));
-        writer.f64s("with", seen().map(|(_, c)| c[0]));
-        writer.f64s("without", seen().map(|(_, c)| c[1]));
+        writer.u32s("label", seen().map(|(y, _)| y));
+        writer.u32s("neighbours", seen().map(|(_, s)| s.0));
+        writer.f64s("with", seen().map(|(_, s)| s.1[0]));
+        writer.f64s("without", seen().map(|(_, s)| s.1[1]));
         writer.finish()
     }
 
@@ -145,11 +175,11 @@ impl PosteriorCounts {
             if y >= labels || j == 0 || j > k || c == [0.0; 2] || !c.into_iter().all(whole) {
                 return Err(odd());
             }
-            let place = &mut counts.seen[y * k + j - 1];
-            if *place != [0.0; 2] {
+            // In order, so that none comes twice.
+            if i > 0 && (ids[i - 1], having[i - 1]) >= (ids[i], having[i]) {
                 return Err(odd());
             }
-            *place = c;
+            counts.seen[y].push((having[i], c));
         }
         if (0..labels).any(|y| counts.none(y).into_iter().any(|n| n < 0.0)) {
             return Err(odd());
@@ -158,6 +188,7 @@ impl PosteriorCounts {
     }
 
     pub(super) fn heap_size(&self) -> usize {
-        8 * self.with.capacity() + 16 * self.seen.capacity()
+        let seen: usize = self.seen.iter().map(Vec::capacity).sum();
+        32 * self.with.capacity() + 24 * seen
     }
 }

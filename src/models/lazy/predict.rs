@@ -2,20 +2,26 @@
 
 use super::super::{RankedSet, Scorer};
 use super::params::{Method, Params};
-use super::posterior::PosteriorCounts;
+use super::posterior::{LogOdds, PosteriorCounts};
 use super::search::{Neighbours, Search};
 use super::votes::Votes;
 use crate::data::{LabelSets, Rows};
 use crate::error::{Error, Result};
 use crate::math::{FixedState, logit};
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Queries that are searched at a time: their neighbours are in memory.
-pub(super) const CHUNK: usize = 4096;
-/// How many answers are remembered when several learners share a search.
-const REMEMBERED: usize = 16;
+/// The most bytes of neighbours that are in memory at a time.
+const ROOM: usize = 32 << 20;
+/// The bytes that answers of any search may take.
+const LITTLE: usize = 1 << 20;
+
+/// How many queries are searched at a time when each has `k` neighbours, a number and a distance
+/// for each.
+pub(super) fn chunk(k: usize) -> usize {
+    (ROOM / (12 * k.max(1))).clamp(1, 8192)
+}
 
 /// Neighbours, and a hash of the rows that asked for them.
 type Answer = (u64, Arc<Neighbours>);
@@ -28,21 +34,21 @@ pub(super) struct Neighbourhood {
     /// The answers given last, for learners that ask about the same rows in turn, and for one that
     /// predicts rows and scores them.
     answers: Mutex<Vec<Answer>>,
-    /// How many of them are kept.
-    remembered: usize,
+    /// How many bytes of answers are remembered: of a search that one learner asks, no more than
+    /// the search itself takes.
+    room: usize,
 }
 
 impl Neighbourhood {
     /// The neighbourhood that so many `learners` share.
     pub(super) fn new(search: Search, k: usize, learners: usize) -> Self {
-        let remembered = if learners > 1 { REMEMBERED } else { 1 };
-        Neighbourhood { search, k, answers: Mutex::default(), remembered }
+        let room = if learners > 1 { ROOM } else { search.heap_size().clamp(LITTLE, ROOM) };
+        Neighbourhood { search, k, answers: Mutex::default(), room }
     }
 
-    /// The neighbours of `rows` from `first` on, at most [`CHUNK`] of them.
-    fn of(&self, rows: &Rows, first: usize) -> Arc<Neighbours> {
-        let range = first..rows.len.min(first + CHUNK);
-        let hash = fingerprint(rows, first);
+    /// The neighbours of the rows of `range`.
+    pub(super) fn of(&self, rows: &Rows, range: Range<usize>) -> Arc<Neighbours> {
+        let hash = fingerprint(rows, range.clone());
         let list = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, answer)) = list.iter().find(|a| a.0 == hash) {
             return Arc::clone(answer);
@@ -51,26 +57,29 @@ impl Neighbourhood {
         drop(list);
         let answer = Arc::new(self.search.neighbours(rows, range, self.k));
         let mut list = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.len() >= self.remembered {
-            list.remove(0);
-        }
         list.push((hash, Arc::clone(&answer)));
+        let mut bytes: usize = list.iter().map(|a| a.1.heap_size()).sum();
+        while bytes > self.room {
+            bytes -= list.remove(0).1.heap_size();
+        }
         answer
     }
 }
 
-/// A hash of the features of `rows` and of where to begin.
-fn fingerprint(rows: &Rows, first: usize) -> u64 {
+/// A hash of the features of the rows of `range`.
+fn fingerprint(rows: &Rows, range: Range<usize>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
-    hasher.write_usize(first);
-    hasher.write_usize(rows.len);
-    for &x in &rows.dense[..rows.len * rows.dense_width] {
-        hasher.write_u64(x.to_bits());
+    hasher.write_usize(range.len());
+    for row in range {
+        rows.dense_row(row).iter().for_each(|x| hasher.write_u64(x.to_bits()));
+        if row < rows.sparse.len() {
+            let (ids, values) = rows.sparse.row(row);
+            hasher.write_usize(ids.len());
+            ids.iter().for_each(|&id| hasher.write_u32(id));
+            values.iter().for_each(|x| hasher.write_u64(x.to_bits()));
+        }
+        rows.category_row(row).iter().for_each(|&v| hasher.write_u32(v));
     }
-    rows.sparse.offsets().iter().for_each(|&o| hasher.write_u32(o));
-    rows.sparse.ids().iter().for_each(|&id| hasher.write_u32(id));
-    rows.sparse.values().iter().for_each(|&x| hasher.write_u64(x.to_bits()));
-    rows.categories.iter().for_each(|&v| hasher.write_u32(v));
     hasher.finish()
 }
 
@@ -81,9 +90,9 @@ pub(super) struct Voting {
     /// How many neighbours are asked.
     k: usize,
     labels: usize,
-    near: Arc<Neighbourhood>,
-    /// ML-kNN: by label and number of neighbours that have it.
-    log_odds: Vec<f64>,
+    pub(super) near: Arc<Neighbourhood>,
+    /// ML-kNN: by label, what the number of neighbours that have it says.
+    odds: Vec<LogOdds>,
 }
 
 impl Voting {
@@ -93,20 +102,21 @@ impl Voting {
         near: Arc<Neighbourhood>,
         counts: Option<&PosteriorCounts>,
     ) -> Self {
-        let log_odds = match (params.method, counts) {
+        let odds = match (params.method, counts) {
             (Method::Bayes { smoothing }, Some(counts)) => counts.log_odds(smoothing),
             _ => Vec::new(),
         };
         let k = params.asked(near.search.table());
-        Voting { params, k, labels, near, log_odds }
+        Voting { params, k, labels, near, odds }
     }
 
     /// Counts the votes for each row in turn.
     fn each(&self, rows: &Rows, mut visit: impl FnMut(&Votes, &[u32])) {
         let sets = &self.near.search.table().rows.labels;
         let mut votes = Votes::default();
-        for first in (0..rows.len).step_by(CHUNK) {
-            let neighbours = self.near.of(rows, first);
+        let chunk = chunk(self.near.k);
+        for first in (0..rows.len).step_by(chunk) {
+            let neighbours = self.near.of(rows, first..rows.len.min(first + chunk));
             for i in 0..neighbours.len() {
                 let found = neighbours.of(i, self.k);
                 votes.count(self.labels, sets, found, self.params.by_distance);
@@ -115,26 +125,20 @@ impl Voting {
         }
     }
 
-    /// The log-odds of label `y` when `having` neighbours have it (ML-kNN).
-    fn posterior(&self, y: u32, having: usize) -> f64 {
-        self.log_odds[y as usize * (self.k + 1) + having.min(self.k)]
-    }
-
     /// The label sets of neighbours with their weights; heaviest first, then nearest first.
     fn sets<'a>(&'a self, votes: &Votes, neighbours: &[u32]) -> Vec<(&'a [u32], f64)> {
         let sets = &self.near.search.table().rows.labels;
-        let mut places: HashMap<&[u32], usize, FixedState> = HashMap::default();
-        let mut found: Vec<(&[u32], f64)> = Vec::new();
-        for (&row, &weight) in neighbours.iter().zip(votes.weights()) {
-            let set = sets.row(row as usize);
-            let place = *places.entry(set).or_insert(found.len());
-            match found.get_mut(place) {
-                Some(known) => known.1 += weight,
-                None => found.push((set, weight)),
-            }
-        }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1));
-        found
+        let weighed = neighbours.iter().zip(votes.weights()).enumerate();
+        let mut found: Vec<(&[u32], usize, f64)> =
+            weighed.map(|(place, (&row, &w))| (sets.row(row as usize), place, w)).collect();
+        found.sort_unstable_by_key(|f| (f.0, f.1));
+        found.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            first.2 += if same { next.2 } else { 0.0 };
+            same
+        });
+        found.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
+        found.into_iter().map(|(set, _, weight)| (set, weight)).collect()
     }
 
     fn decide(&self, votes: &Votes, neighbours: &[u32], best: &mut Vec<(u32, f64)>) {
@@ -165,7 +169,7 @@ impl Voting {
     }
 
     fn bayes(&self, votes: &Votes, y: u32) -> f64 {
-        self.posterior(y, votes.having(votes.of(y)))
+        self.odds[y as usize].given(votes.having(votes.of(y)))
     }
 }
 

@@ -4,8 +4,9 @@ mod behaviour;
 mod brute;
 
 use super::fit::Lazy;
+use super::search::Blocks;
 use crate::math::sigmoid;
-use crate::models::{Model, Registry, Trainer};
+use crate::models::{Learner, Model, Registry, Scorer, Trainer};
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder,
     StructArray,
@@ -116,9 +117,16 @@ fn state(model: &Model) -> &Lazy {
 }
 
 /// Label numbers and probabilities, row by row.
-fn answers(model: &Model, features: &ArrayRef) -> Vec<(Vec<u32>, Vec<f64>)> {
+type Answers = Vec<(Vec<u32>, Vec<f64>)>;
+
+fn answers(model: &Model, features: &ArrayRef) -> Answers {
+    said(&*model.scorer().unwrap(), model, features)
+}
+
+/// What the parameters `scorer` of `model` say.
+fn said(scorer: &dyn Scorer, model: &Model, features: &ArrayRef) -> Answers {
     let rows = model.read(features).unwrap();
-    let (scorer, labels) = (model.scorer().unwrap(), model.space().labels.len());
+    let labels = model.space().labels.len();
     let (mut sets, mut scores) = (crate::data::LabelSets::default(), Vec::new());
     scorer.predict(&rows, &mut sets).unwrap();
     scorer.score(&rows, &mut scores).unwrap();
@@ -127,9 +135,8 @@ fn answers(model: &Model, features: &ArrayRef) -> Vec<(Vec<u32>, Vec<f64>)> {
     sets.iter().map(<[u32]>::to_vec).zip(scores).collect()
 }
 
-/// Whether the model says what its definition says.
-#[track_caller]
-fn agrees_with_brute_force(model: &Model, queries: &ArrayRef) {
+/// What the definition says.
+fn defined(model: &Model, queries: &ArrayRef) -> Answers {
     let table = state(model).store.table();
     let rows = table.repeated();
     let brute = Brute {
@@ -138,13 +145,24 @@ fn agrees_with_brute_force(model: &Model, queries: &ArrayRef) {
         labels: model.space().labels.len(),
         sparse: model.space().features.sparse_len(),
     };
-    let expected = brute.answers(&model.read(queries).unwrap());
-    for (i, (found, expected)) in answers(model, queries).iter().zip(&expected).enumerate() {
-        assert_eq!(found.0, expected.0, "{} query {i}: {found:?} {expected:?}", model.spec());
+    brute.answers(&model.read(queries).unwrap())
+}
+
+#[track_caller]
+fn assert_same(found: &Answers, expected: &Answers, what: &dyn std::fmt::Display) {
+    assert_eq!(found.len(), expected.len());
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(found.0, expected.0, "{what} query {i}: {found:?} {expected:?}");
         for (a, b) in found.1.iter().zip(&expected.1) {
-            assert!((a - b).abs() < 1e-9, "{} query {i}: {found:?} {expected:?}", model.spec());
+            assert!((a - b).abs() < 1e-9, "{what} query {i}: {found:?} {expected:?}");
         }
     }
+}
+
+/// Whether the model says what its definition says.
+#[track_caller]
+fn agrees_with_brute_force(model: &Model, queries: &ArrayRef) {
+    assert_same(&answers(model, queries), &defined(model, queries), model.spec());
 }
 
 const METHODS: [&str; 5] = ["brknn", "brknn_a", "brknn_b", "lpknn", "mlknn"];
@@ -180,18 +198,54 @@ fn brute_force_of_other_distances_and_weights() {
     ];
     for columns in [Columns::Dense, Columns::Sparse, Columns::Mixed] {
         for option in options {
-            let (mut rows, mut queries) = (grid(&mut dice, 40, 5), grid(&mut dice, 12, 5));
             // Real scales and weights differ in their last digits: no ties wanted there.
-            let exact = ["weight", "standard", "cosine"].iter().all(|o| !option.contains(o));
+            let exact = !option.contains("weight") && !option.contains("standard");
+            let missing = if exact { 5 } else { 0 };
+            let (mut rows, mut queries) =
+                (grid(&mut dice, 40, missing), grid(&mut dice, 12, missing));
             if !exact {
                 let x = rows.iter_mut().chain(&mut queries).flat_map(|r| r.x.iter_mut().flatten());
                 x.for_each(|x| *x = dice.below(1 << 20) as f64 / f64::from(1 << 20));
             }
             let queries = features(&queries, columns);
             for method in METHODS {
-                let k = if exact { 4 } else { 1 };
+                let k = if exact || columns != Columns::Sparse { 5 } else { 1 };
                 let model = train(&format!("{method}(k={k}, {option})"), &rows, columns);
                 agrees_with_brute_force(&model, &queries);
+            }
+        }
+    }
+}
+
+#[test]
+fn brute_force_in_blocks() {
+    let mut dice = Dice(13);
+    let (rows, queries) = (grid(&mut dice, 2100, 9), grid(&mut dice, 40, 9));
+    // The same in whole numbers, whose quick distances are exact.
+    let whole = [&rows, &queries].map(|rows| {
+        let mut rows = rows.clone();
+        let x = rows.iter_mut().flat_map(|r| r.x.iter_mut().flatten());
+        x.for_each(|x| *x = (*x * 4.0).round());
+        rows
+    });
+    for columns in [Columns::Dense, Columns::Sparse, Columns::Categories, Columns::Mixed] {
+        for option in ["distance=euclidean", "scale=none", "distance=manhattan", "distance=cosine"]
+        {
+            if columns == Columns::Categories && option != "distance=euclidean" {
+                continue;
+            }
+            let (rows, queries) =
+                if option == "scale=none" { (&whole[0], &whole[1]) } else { (&rows, &queries) };
+            let asked = features(queries, columns);
+            let model = train(&format!("mlknn(k=6, {option})"), rows, columns);
+            let expected = defined(&model, &asked);
+            assert_same(&answers(&model, &asked), &expected, model.spec());
+            for (queries, points) in [(7, 7), (3, 100), (64, 1000)] {
+                let mut small = state(&model).clone();
+                small.params.metric.blocks = Blocks { queries, dense: points, sparse: points };
+                small.counts = None;
+                let scorer = small.fit(model.space()).unwrap();
+                assert_same(&said(&*scorer, &model, &asked), &expected, model.spec());
             }
         }
     }

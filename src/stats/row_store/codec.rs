@@ -111,7 +111,7 @@ fn finish(
     check(rows.len <= most, "counts")?;
     store.names.extend(space);
     let keys: Vec<u128> = (0..rows.len).map(|row| store.names.key(&rows, row)).collect();
-    store.names.clear();
+    store.names.clear_features();
     match keep {
         Keep::Last(_) => check(counts.iter().all(|n| *n == 1.0), "counts")?,
         Keep::All | Keep::Sample(_) => check(keys.is_sorted_by(|a, b| a < b), "dense")?,

@@ -6,7 +6,7 @@ mod table;
 pub(crate) use table::NameHashes;
 pub use table::RowTable;
 
-use crate::data::{MISSING_CATEGORY, Remap, Rows, Space, Used};
+use crate::data::{DROPPED, MISSING_CATEGORY, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use arrow::array::StructArray;
@@ -53,6 +53,8 @@ pub struct RowStore {
     gone: usize,
     /// Of a sample: whether there were more rows than are kept.
     dropped: bool,
+    /// Of a sample that is full: no row with a larger key is among those that are kept.
+    largest: Option<u128>,
     /// The place of each key; made when needed, and never of the last rows.
     index: HashMap<u128, u32, FixedState>,
     names: NameHashes,
@@ -76,13 +78,17 @@ impl RowStore {
         self.check_weights(rows)?;
         self.names.extend(space);
         self.make_index();
-        for row in 0..rows.len {
+        // Of the last rows, those that this batch itself pushes out are never looked at.
+        let first = match self.keep {
+            Keep::Last(n) => rows.len.saturating_sub(n),
+            Keep::All | Keep::Sample(_) => 0,
+        };
+        for row in first..rows.len {
             let key = self.names.key(rows, row);
             // Checked above: whole, and at least one.
             let times = rows.weight(row) as u64;
             self.add(rows, row, key, times);
         }
-        self.settle();
         Ok(())
     }
 
@@ -111,8 +117,8 @@ impl RowStore {
             let row = row as usize;
             self.add(&theirs.rows, row, theirs.keys[row], theirs.counts[row]);
         }
+        self.names.learn_labels(&other.names);
         self.dropped |= other.dropped;
-        self.settle();
         Ok(())
     }
 
@@ -169,15 +175,39 @@ impl RowStore {
         }
     }
 
-    /// The same rows under new numbers, in the order of keys.
+    /// The same rows under new numbers, in the order of keys. Labels that are dropped leave their
+    /// rows, and rows that become equal are joined.
     #[must_use]
     pub fn remap(&self, ids: &Remap) -> Self {
         let order = match self.keep {
             Keep::Last(_) => self.arrival(),
             Keep::All | Keep::Sample(_) => self.order(),
         };
-        let table = Arc::new(self.table.take(&order, Some(ids)));
-        RowStore { table, dropped: self.dropped, ..RowStore::new(self.keep) }
+        let mut table = self.table.take(&order, Some(ids));
+        let names = self.names.labels_under(ids);
+        let mut store = RowStore { dropped: self.dropped, names, ..RowStore::new(self.keep) };
+        if !self.loses_labels(ids) {
+            store.table = Arc::new(table);
+            return store;
+        }
+        for (key, &row) in table.keys.iter_mut().zip(&order) {
+            let labels = self.table.rows.labels.row(row as usize);
+            *key = self.names.key_without(*key, labels, ids);
+        }
+        for row in 0..table.len() {
+            store.add(&table.rows, row, table.keys[row], table.counts[row]);
+        }
+        if !matches!(self.keep, Keep::Last(_)) {
+            store.replace(RowTable::clone(&store.table()));
+        }
+        store
+    }
+
+    /// Whether a label that stands in a row is dropped by `ids`.
+    pub fn loses_labels(&self, ids: &Remap) -> bool {
+        let lost = |y: &u32| ids.labels[*y as usize] == DROPPED;
+        ids.labels.contains(&DROPPED)
+            && (self.gone..self.table.len()).any(|r| self.table.rows.labels.row(r).iter().any(lost))
     }
 
     /// The rows in the order of keys: what a learner fits.
@@ -292,6 +322,10 @@ impl RowStore {
     }
 
     fn add(&mut self, rows: &Rows, row: usize, key: u128, count: u64) {
+        if self.largest.is_some_and(|largest| key > largest) {
+            self.dropped = true;
+            return;
+        }
         let table = Arc::make_mut(&mut self.table);
         match self.keep {
             Keep::Last(_) => table.push(rows, row, key, count),
@@ -305,6 +339,7 @@ impl RowStore {
                 }
             }
         }
+        self.settle();
     }
 
     /// Keeps what is to be kept; now and then, so that a row is moved a few times at most.
@@ -315,6 +350,7 @@ impl RowStore {
                 self.dropped |= self.table.len() > n;
                 if self.table.len() > n + n / 2 {
                     let mut order = self.order();
+                    self.largest = order.last().map(|&row| self.table.keys[row as usize]);
                     order.sort_unstable();
                     self.replace(self.table.take(&order, None));
                 }

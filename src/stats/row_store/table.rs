@@ -1,6 +1,6 @@
 //! Distinct rows, each with its key and how often it was seen.
 
-use crate::data::{MISSING_CATEGORY, Remap, Rows, Space};
+use crate::data::{DROPPED, MISSING_CATEGORY, Remap, Rows, Space};
 use crate::math::{STEP, content_hash, mix};
 
 /// Distinct rows: columns, and for each row how often it was seen.
@@ -66,7 +66,10 @@ impl RowTable {
 /// Hashes of names by number, so that each name is hashed once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameHashes {
+    /// Those of labels stay when numbers change: labels can leave rows that are kept.
     labels: Vec<u64>,
+    /// How many labels have the numbers of the space at hand.
+    numbered: usize,
     sparse: Vec<u64>,
     values: Vec<u64>,
     bytes: Vec<u8>,
@@ -76,8 +79,10 @@ impl NameHashes {
     /// Learns the names that `space` has got since the last time.
     pub(crate) fn extend(&mut self, space: &Space) {
         let features = &space.features;
-        let news = self.labels.len()..space.labels.len();
-        self.labels.extend(news.map(|y| hash(space.labels.name(y as u32))));
+        self.labels.resize(self.labels.len().max(space.labels.len()), 0);
+        let news = self.numbered..space.labels.len();
+        news.for_each(|y| self.labels[y] = hash(space.labels.name(y as u32)));
+        self.numbered = self.numbered.max(space.labels.len());
         let news = self.sparse.len()..features.sparse_len();
         self.sparse.extend(news.map(|f| hash(features.sparse_name(f as u32))));
         let news = self.values.len()..features.value_len();
@@ -85,10 +90,44 @@ impl NameHashes {
         self.values.extend(news.map(value));
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.labels.clear();
+    /// Forgets the names of features.
+    pub(crate) fn clear_features(&mut self) {
         self.sparse.clear();
         self.values.clear();
+    }
+
+    /// The names of labels under the numbers of `ids`.
+    pub(super) fn labels_under(&self, ids: &Remap) -> Self {
+        let mut out = NameHashes::default();
+        let named = self.labels.iter().zip(&ids.labels).filter(|(_, y)| **y != DROPPED);
+        for (&hash, &y) in named {
+            out.know(y as usize, hash);
+        }
+        out
+    }
+
+    /// Learns names of labels that `other` knows under the same numbers.
+    pub(super) fn learn_labels(&mut self, other: &Self) {
+        for (y, &hash) in other.labels.iter().enumerate().filter(|(_, hash)| **hash != 0) {
+            self.know(y, hash);
+        }
+    }
+
+    fn know(&mut self, label: usize, hash: u64) {
+        self.labels.resize(self.labels.len().max(label + 1), 0);
+        self.labels[label] = hash;
+    }
+
+    /// What the labels of a row add to its key.
+    fn of_labels(&self, labels: impl Iterator<Item = u32>) -> u128 {
+        let set = labels.map(|y| scatter(self.labels[y as usize]));
+        u128::from(set.fold(0u64, u64::wrapping_add))
+    }
+
+    /// The key of a row whose key was `key`, without those of its `labels` that `ids` drops.
+    pub(super) fn key_without(&self, key: u128, labels: &[u32], ids: &Remap) -> u128 {
+        let left = labels.iter().copied().filter(|&y| ids.labels[y as usize] != DROPPED);
+        key ^ self.of_labels(labels.iter().copied()) ^ self.of_labels(left)
     }
 
     /// The key of row `row`: equal rows have equal keys, in every numbering and on every machine.
@@ -119,9 +158,7 @@ impl NameHashes {
             self.bytes.extend(high.to_le_bytes());
         }
         let labels = if row < rows.labels.len() { rows.labels.row(row) } else { &[] };
-        let set = labels.iter().map(|&y| scatter(self.labels[y as usize]));
-        let set = set.fold(0u64, u64::wrapping_add);
-        content_hash(FEATURES, &self.bytes) ^ u128::from(set)
+        content_hash(FEATURES, &self.bytes) ^ self.of_labels(labels.iter().copied())
     }
 
     pub(crate) fn heap_size(&self) -> usize {

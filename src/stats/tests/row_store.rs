@@ -1,7 +1,7 @@
 //! Stored rows: the laws of statistics, bounds, and bytes that are not a store.
 
 use super::*;
-use crate::data::{Space, Used};
+use crate::data::{DROPPED, Space, Used};
 use crate::error::ErrorKind;
 use std::sync::Arc;
 
@@ -287,6 +287,60 @@ fn the_last_rows_do_not_merge() {
     assert_eq!(a.len(), 1);
     a.merge(&RowStore::new(Keep::Last(3))).unwrap();
     assert!(a.forget(&b).is_err());
+}
+
+#[test]
+fn labels_can_leave_their_rows() {
+    // Rows that differ in label 0 alone become equal without it.
+    let rows = [&[0, 1][..], &[1], &[0], &[2]].map(Row::with_labels);
+    let expected = [&[1][..], &[1], &[], &[2]].map(Row::with_labels);
+    let mut ids = Remap::identity(&names());
+    ids.labels[0] = DROPPED;
+    for keep in [Keep::All, Keep::Sample(9), Keep::Last(9)] {
+        let of = |rows: &[Row]| {
+            let mut store = RowStore::new(keep);
+            store.observe(&assemble(rows), &names()).unwrap();
+            store
+        };
+        let plain = of(&expected);
+        // From rows that were observed, read, renumbered and merged.
+        let observed = of(&rows);
+        let read = RowStore::decode(keep, &names(), &observed.encode().unwrap()).unwrap();
+        let copied = observed.remap(&Remap::identity(&names()));
+        let mut merged = RowStore::new(keep);
+        merged.merge(&copied).unwrap();
+        for store in [observed, read, copied, merged] {
+            assert!(store.loses_labels(&ids));
+            let left = store.remap(&ids);
+            assert!(!left.loses_labels(&ids));
+            assert_eq!(left.table().keys, plain.table().keys, "{keep:?}");
+            assert_eq!(left.encode().unwrap(), plain.remap(&ids).encode().unwrap(), "{keep:?}");
+            let mut on = left;
+            on.observe(&assemble(&rows), &names()).unwrap();
+            assert_eq!(on.rows(), 8);
+        }
+    }
+}
+
+#[test]
+fn one_large_batch_is_not_copied_before_it_is_sampled() {
+    let rows: Vec<Row> = (0..20_000u32)
+        .map(|i| {
+            let mut row = Row::with_labels(&[i % LABELS]);
+            row.dense[0] = f64::from(i);
+            row
+        })
+        .collect();
+    for keep in [Keep::Last(100), Keep::Sample(100)] {
+        let (mut at_once, mut in_parts) = (RowStore::new(keep), RowStore::new(keep));
+        at_once.observe(&assemble(&rows), &names()).unwrap();
+        for part in rows.chunks(70) {
+            in_parts.observe(&assemble(part), &names()).unwrap();
+        }
+        assert_eq!(at_once.encode().unwrap(), in_parts.encode().unwrap());
+        assert!(at_once.heap_size() <= in_parts.heap_size() + 1000, "{keep:?}");
+        assert_eq!(at_once.len(), 100);
+    }
 }
 
 #[test]

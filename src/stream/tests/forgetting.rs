@@ -149,11 +149,73 @@ fn labels_that_are_not_seen_for_long_are_dropped() {
     let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..100).map(|i| f64::from(i % 3))));
     let table = Table { labels: label_lists(sets), features: columns(vec![("x".into(), x)]) };
     let options = OnlineOptions { drop_after: Some(40), ..OnlineOptions::default() };
-    let (_, learner) = table.slice(0, 45).run("naibx", options, 7, None);
-    assert_eq!(learner.model().unwrap().space().labels.len(), 2);
-    let (_, learner) = table.run("naibx", options, 7, None);
-    let model = learner.model().unwrap();
-    assert_eq!(model.space().labels.names().collect::<Vec<_>>(), ["here"]);
+    for spec in ["naibx", "brknn(k=1)", "mlknn(k=2)", "brknn(k=1, keep=last(95))", "br"] {
+        let (_, learner) = table.slice(0, 45).run(spec, options, 7, None);
+        assert_eq!(learner.model().unwrap().space().labels.len(), 2, "{spec}");
+        let (_, learner) = table.run(spec, options, 7, None);
+        let model = learner.model().unwrap();
+        assert_eq!(model.space().labels.names().collect::<Vec<_>>(), ["here"], "{spec}");
+        // A label that comes again is learned again.
+        let mut again = learner;
+        again.learn(&table.slice(0, 5).labels, &table.slice(0, 5).features, None).unwrap();
+        assert_eq!(again.model().unwrap().space().labels.len(), 2, "{spec}");
+    }
+}
+
+#[test]
+fn rows_without_a_dropped_label_are_rows_that_never_had_it() {
+    // Two labels at each place, one of which is not seen again: its rows stay, without it.
+    let set = |i: usize| {
+        if i < 30 { vec!["gone".to_string(), "here".into()] } else { vec!["here".into()] }
+    };
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..100).map(|i| f64::from(i % 3))));
+    let features = columns(vec![("x".into(), x)]);
+    let table = Table { labels: label_lists((0..100).map(|i| Some(set(i)))), features };
+    let never = Table {
+        labels: label_lists((0..100).map(|_| Some(vec!["here".to_string()]))),
+        features: Arc::clone(&table.features),
+    };
+    for spec in ["mlknn(k=3)", "brknn(k=1, keep=sample(9))"] {
+        for forgetting in [Forgetting::Never, Forgetting::Window { length: Span::Rows(99) }] {
+            let options =
+                OnlineOptions { drop_after: Some(40), forgetting, ..OnlineOptions::default() };
+            let bytes = |table: &Table| {
+                let model = table.run(spec, options, 7, None).1.model().unwrap();
+                to_bytes(&model).unwrap()
+            };
+            assert!(bytes(&table) == bytes(&never), "{spec} {forgetting:?}");
+        }
+    }
+}
+
+#[test]
+fn the_last_rows_have_flat_memory_while_names_are_new_for_ever() {
+    let names = |i: usize| Some(vec![format!("label{i}")]);
+    let words = |i: usize| Some((0..5).map(|w| format!("word{i}x{w}")).collect());
+    let options = OnlineOptions { update_every: Some(10_000), ..OnlineOptions::default() };
+    for spec in ["brknn(k=1, keep=last(200))", "mlknn(k=1, keep=sample(200))"] {
+        let mut learner = OnlineLearner::try_new(&Registry::default(), spec, options).unwrap();
+        let mut sizes = Vec::new();
+        for start in (0..24_000).step_by(100) {
+            let labels = label_lists((start..start + 100).map(names));
+            let tokens = label_lists((start..start + 100).map(words));
+            learner.learn(&labels, &columns(vec![("t".into(), tokens)]), None).unwrap();
+            sizes.push(learner.heap_size());
+        }
+        // As much after the last half of the rows as before it.
+        let (early, late) = sizes.split_at(120);
+        let most = |sizes: &[usize]| sizes.iter().max().copied().unwrap_or(0);
+        assert!(most(late) <= most(early) + most(early) / 10, "{spec}: {sizes:?}");
+    }
+}
+
+#[test]
+fn the_last_rows_and_a_window_are_two_ways_to_forget() {
+    let options = forgetting(Forgetting::Window { length: Span::Rows(10) });
+    let error = OnlineLearner::try_new(&Registry::default(), "brknn(keep=last(9))", options);
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("a window would do so too: use one of them"), "{error}");
 }
 
 #[test]

@@ -106,6 +106,20 @@ fn a_run_that_fails_again_and_again_ends_as_one_that_does_not() {
 }
 
 #[test]
+fn what_is_worth_knowing_about_the_model_is_said_at_the_end() {
+    let out = tempfile::tempdir().unwrap();
+    let source = Memory { batches: generated(200, 50, false), next: 0, fails_at: None };
+    let sink = PartSink::try_new(out.path(), "arrow", IpcPart::start).unwrap();
+    let mut pipeline = pipeline(None);
+    let learning = options(Mode::Learn);
+    pipeline.stage = Stage::try_new(&Registry::default(), "brknn(k=201)", learning).unwrap();
+    let mut watcher = Still::default();
+    pipeline.run(&Registry::default(), source, sink, &mut watcher).unwrap();
+    let note = "k=201 is more than the 200 rows there are: all of them are asked";
+    assert_eq!(watcher.notes, [note]);
+}
+
+#[test]
 fn parts_of_a_checkpoint_that_is_lost_are_taken_back() {
     let batches = generated(1000, 100, false);
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -18,6 +18,11 @@ const BREADTH: usize = 200;
 /// The same while the graph is built.
 const BUILD_BREADTH: usize = 100;
 
+/// How many candidates a search for `k` neighbours keeps.
+pub(super) fn breadth(k: usize) -> usize {
+    BREADTH.max(2 * k + 2)
+}
+
 /// A point in the graph, or a query.
 #[derive(Clone)]
 struct Place {
@@ -28,7 +33,13 @@ struct Place {
 
 impl Point for Place {
     fn distance(&self, other: &Self) -> f32 {
-        self.points.far(self.i as usize, &other.points, other.i as usize, self.distance) as f32
+        let i = self.i as usize;
+        let far = self.points.far(i, &other.points, other.i as usize, self.distance);
+        match self.distance {
+            // What orders the neighbours of one point does not compare those of two.
+            Distance::Cosine => self.points.distance(i, far, self.distance) as f32,
+            Distance::Euclidean | Distance::Manhattan => far as f32,
+        }
     }
 }
 
@@ -53,7 +64,7 @@ impl Hnsw {
         let builder = Builder::default()
             .seed(1)
             .ef_construction(BUILD_BREADTH)
-            .ef_search(BREADTH.max(2 * k + 2))
+            .ef_search(breadth(k))
             // The nearest are linked. Choosing links in all directions takes up to fourteen times as
             // long and finds hardly more.
             .select_heuristic(None);
@@ -94,6 +105,6 @@ impl Hnsw {
                 },
             )
             .collect();
-        Neighbours::joined(&parts)
+        Neighbours::joined(parts)
     }
 }

@@ -32,14 +32,17 @@
 //! entries. Memory is that of a scaled copy of the stored rows, and of one block of queries per
 //! thread, never of all pairs. `index=hnsw` asks a graph of near neighbours instead: a few hundred
 //! distances per query, nearly all of the true neighbours, and a graph to build when the model is
-//! first used (one thread, minutes for a hundred thousand rows).
+//! finished or opened (one thread, minutes for a hundred thousand rows).
 
 mod candidates;
 mod exact;
 mod hnsw;
 mod points;
 mod postings;
+mod quick;
 mod scaling;
+
+pub(super) use exact::Blocks;
 
 use crate::data::{FeatureSpace, Rows};
 use crate::error::Result;
@@ -75,12 +78,24 @@ pub(super) enum IndexKind {
     Hnsw,
 }
 
-/// Everything that decides which rows are near.
+/// Everything that decides which rows are near, and how they are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Metric {
     pub(super) scale: Scale,
     pub(super) distance: Distance,
     pub(super) index: IndexKind,
+    pub(super) blocks: Blocks,
+}
+
+impl Metric {
+    /// What searches must have in common, besides the metric, to find the same: a graph is searched
+    /// the wider the more neighbours are wanted.
+    pub(super) fn breadth(&self, k: usize) -> usize {
+        match self.index {
+            IndexKind::Exact => 0,
+            IndexKind::Hnsw => hnsw::breadth(k),
+        }
+    }
 }
 
 /// The nearest stored rows of consecutive queries, nearest first; a row that was seen several times
@@ -105,9 +120,19 @@ impl Neighbours {
         (&self.rows[start..end], &self.distances[start..end])
     }
 
+    /// Bytes on the heap.
+    pub(super) fn heap_size(&self) -> usize {
+        8 * (self.ends.capacity() + self.distances.capacity()) + 4 * self.rows.capacity()
+    }
+
     /// The answers to consecutive parts of the queries as one.
-    fn joined(parts: &[Neighbours]) -> Neighbours {
-        let mut all = Neighbours::default();
+    fn joined(parts: Vec<Neighbours>) -> Neighbours {
+        let found = parts.iter().map(|part| part.rows.len()).sum();
+        let mut all = Neighbours {
+            ends: Vec::with_capacity(parts.iter().map(Neighbours::len).sum()),
+            rows: Vec::with_capacity(found),
+            distances: Vec::with_capacity(found),
+        };
         for part in parts {
             let before = all.rows.len();
             all.ends.extend(part.ends.iter().map(|end| before + end));
@@ -157,7 +182,9 @@ impl Search {
         let terms = (features.sparse_len(), features.value_len());
         let distance = metric.distance;
         let index = match metric.index {
-            IndexKind::Exact => Index::Exact(Exact::new(Arc::clone(&points), terms, distance)),
+            IndexKind::Exact => {
+                Index::Exact(Exact::new(Arc::clone(&points), terms, distance, metric.blocks))
+            }
             IndexKind::Hnsw => Index::Hnsw(Hnsw::try_new(&points, distance, k)?),
         };
         Ok(Search { table, scaling, points, distance, index })
@@ -168,11 +195,17 @@ impl Search {
         &self.table
     }
 
+    /// Bytes on the heap, about.
+    pub(super) fn heap_size(&self) -> usize {
+        self.points.heap_size()
+    }
+
     /// The `k` stored rows nearest to each of some `rows`.
     pub(super) fn neighbours(&self, rows: &Rows, range: Range<usize>, k: usize) -> Neighbours {
         let queries = Arc::new(self.scaling.place(rows, range.clone()));
-        self.nearest(&queries, 0..range.len(), k, |_, found, out| {
-            self.expand(found, k, None, out);
+        self.nearest(&queries, 0..range.len(), k, |query, found, out| {
+            let distance = |far: f64| queries.distance(query, far, self.distance);
+            self.expand(found, k, None, distance, out);
         })
     }
 
@@ -180,7 +213,8 @@ impl Search {
     /// seen several times, the others are its neighbours.
     pub(super) fn own_neighbours(&self, range: Range<usize>, k: usize) -> Neighbours {
         self.nearest(&self.points, range, k + 1, |query, found, out| {
-            self.expand(found, k, Some(query as u32), out);
+            let distance = |far: f64| self.points.distance(query, far, self.distance);
+            self.expand(found, k, Some(query as u32), distance, out);
         })
     }
 
@@ -198,26 +232,22 @@ impl Search {
     }
 
     /// Appends the neighbours of one query: each distinct row as often as it was seen.
-    fn expand(&self, found: &[(f64, u32)], k: usize, own: Option<u32>, out: &mut Neighbours) {
+    fn expand(
+        &self,
+        found: &[(f64, u32)],
+        k: usize,
+        own: Option<u32>,
+        distance: impl Fn(f64) -> f64,
+        out: &mut Neighbours,
+    ) {
         let mut left = k;
         for &(far, row) in found {
             let seen = self.table.counts[row as usize] - u64::from(own == Some(row));
             let times = left.min(usize::try_from(seen).unwrap_or(usize::MAX));
-            let distance = self.distance.of(far);
             out.rows.extend(std::iter::repeat_n(row, times));
-            out.distances.extend(std::iter::repeat_n(distance, times));
+            out.distances.extend(std::iter::repeat_n(distance(far), times));
             left -= times;
         }
         out.ends.push(out.rows.len());
-    }
-}
-
-impl Distance {
-    /// The distance of what orders neighbours.
-    fn of(self, far: f64) -> f64 {
-        match self {
-            Distance::Euclidean => far.sqrt(),
-            Distance::Cosine | Distance::Manhattan => far,
-        }
     }
 }

@@ -3,6 +3,9 @@
 use super::Distance;
 use crate::data::{Csr, MISSING_CATEGORY};
 
+/// The squares of points whose sums of products are exact.
+const WHOLE: f64 = (1u64 << 48) as f64;
+
 /// Scaled rows: dense and sparse coordinates, and category values.
 #[derive(Debug)]
 pub(super) struct Points {
@@ -28,9 +31,10 @@ impl Points {
         let (squares, known) = (Vec::new(), Vec::new());
         let mut points =
             Points { len, dense, width, sparse, categories, category_width, squares, known };
+        // Summed as the product of two rows is, so that equal rows have a cosine of one.
         let square = |i: usize| {
             let values = points.sparse.row(i).1;
-            dot(points.dense(i), points.dense(i)) + dot(values, values)
+            dot(points.dense(i), points.dense(i)) + values.iter().map(|x| x * x).sum::<f64>()
         };
         points.squares = (0..len).map(square).collect();
         let known =
@@ -47,16 +51,38 @@ impl Points {
         &self.categories[i * self.category_width..(i + 1) * self.category_width]
     }
 
-    /// The length of point `i` as a vector in which each category is one coordinate of 1.
-    pub(super) fn norm(&self, i: usize) -> f64 {
-        (self.squares[i] + self.known[i]).sqrt()
+    /// Bytes on the heap.
+    pub(super) fn heap_size(&self) -> usize {
+        8 * (self.dense.capacity() + self.squares.capacity() + self.known.capacity())
+            + self.sparse.heap_size()
+            + 4 * self.categories.capacity()
     }
 
-    /// How far point `i` is from point `j` of `other`: what orders neighbours. Of Euclidean
-    /// distances this is the square.
+    /// The square of the length of point `i` as a vector in which each category is one coordinate
+    /// of 1.
+    pub(super) fn square(&self, i: usize) -> f64 {
+        self.squares[i] + self.known[i]
+    }
+
+    /// Its root.
+    pub(super) fn norm(&self, i: usize) -> f64 {
+        self.square(i).sqrt()
+    }
+
+    /// Whether all coordinates of point `i` are whole numbers, and so small that sums of products
+    /// of two such points are exact.
+    pub(super) fn is_whole(&self, i: usize) -> bool {
+        let whole = |x: &f64| x.fract() == 0.0;
+        self.square(i) < WHOLE
+            && self.dense(i).iter().all(whole)
+            && self.sparse.row(i).1.iter().all(whole)
+    }
+
+    /// How far point `i` is from point `j` of `other`: what orders the neighbours `j` of one `i`.
     ///
     /// Computed coordinate by coordinate in the order of features, so that equal distances are
-    /// equal in every bit.
+    /// equal in every bit. Of Euclidean distances it is the square. Of cosines it is the square
+    /// times `|x|^2`, negative for nearer ones: of counts that is exact, and roots are not.
     pub(super) fn far(&self, i: usize, other: &Points, j: usize, distance: Distance) -> f64 {
         let (a, b) = (self.dense(i), other.dense(j));
         match distance {
@@ -71,14 +97,29 @@ impl Points {
                     + self.categories_apart(i, other, j)
             }
             Distance::Cosine => {
-                let product = self.norm(i) * other.norm(j);
-                if product == 0.0 {
-                    return 1.0;
-                }
                 let common = self.category(i).iter().zip(other.category(j));
                 let common = common.filter(|(x, y)| x == y && **x != MISSING_CATEGORY).count();
                 let dot = dot(a, b) + self.sparse_sum(i, other, j, |x, y| x * y) + common as f64;
-                (1.0 - dot / product).max(0.0)
+                match other.square(j) {
+                    0.0 => 0.0,
+                    // Whose square is infinite: nothing is exact there.
+                    square if dot.abs() > 1e150 => -dot / square * dot.abs(),
+                    square => -dot * dot.abs() / square,
+                }
+            }
+        }
+    }
+
+    /// The distance of a point that is `far` from point `i`.
+    pub(super) fn distance(&self, i: usize, far: f64, distance: Distance) -> f64 {
+        match distance {
+            Distance::Euclidean => far.sqrt(),
+            Distance::Manhattan => far,
+            Distance::Cosine if self.square(i) == 0.0 => 1.0,
+            Distance::Cosine => {
+                let apart = 1.0 + (far.abs() / self.square(i)).sqrt().copysign(far);
+                // Of points in one direction nothing is left but what was rounded.
+                if apart < 1e-15 { 0.0 } else { apart }
             }
         }
     }

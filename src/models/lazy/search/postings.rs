@@ -2,14 +2,18 @@
 
 use super::Distance;
 use super::points::Points;
+use super::quick::Quick;
 use crate::data::MISSING_CATEGORY;
+
+/// The most points of a block: their numbers have 16 bits.
+const MOST: usize = 1 << 16;
 
 /// Points by feature, in blocks of consecutive points.
 #[derive(Debug)]
 pub(super) struct Postings {
     /// For each block and term, where its points begin.
     offsets: Vec<u32>,
-    /// Points, counted from the first of their block, which has at most 2^16.
+    /// Points, counted from the first of their block.
     points: Vec<u16>,
     /// The value of each of them; empty when every term says it for all.
     values: Vec<f64>,
@@ -30,47 +34,38 @@ enum Term {
     Others(f64),
 }
 
-/// The coordinate of a category: two that differ are 1 apart.
-fn category_value(distance: Distance) -> f64 {
-    match distance {
-        Distance::Euclidean => std::f64::consts::FRAC_1_SQRT_2,
-        Distance::Manhattan => 0.5,
-        Distance::Cosine => 1.0,
-    }
-}
-
 impl Postings {
     /// The index of `points`, which have `sparse` features and `values` category values, in blocks
-    /// of `block` points, at most 2^16. The values of a point are multiplied by its `scale`.
+    /// of at least `block` points.
     pub(super) fn new(
         points: &Points,
         (sparse, values): (usize, usize),
         distance: Distance,
         block: usize,
-        scale: impl Fn(usize) -> f64,
     ) -> Self {
         let each = |visit: &mut dyn FnMut(usize, usize, f64)| {
             for i in 0..points.len {
-                let scale = scale(i);
-                entries(points, i, sparse, distance, |t, value| visit(i, t, value * scale));
+                entries(points, i, sparse, stored_category(distance), |t, x| visit(i, t, x));
             }
         };
-        let terms = kinds(sparse + values, points.len, each);
+        let (terms, count) = kinds(sparse + values, points.len, each);
+        // Where lists are short, larger blocks: else most of the index would be where lists begin.
+        let fewest = points.len.div_ceil((count / (4 * terms.len().max(1))).max(1));
+        let block = block.max(fewest).clamp(1, MOST);
         let others = |t: usize| matches!(terms[t], Term::Others(_));
         let frequent: Vec<usize> = (0..terms.len()).filter(|&t| others(t)).collect();
         // The points that have a term, or for those that most points have, the others.
         let listed = |visit: &mut dyn FnMut(usize, usize, f64)| {
             let mut last = vec![usize::MAX; if frequent.is_empty() { 0 } else { terms.len() }];
             for i in 0..points.len {
-                let scale = scale(i);
-                entries(points, i, sparse, distance, |t, value| match others(t) {
+                entries(points, i, sparse, stored_category(distance), |t, x| match others(t) {
                     true => last[t] = i,
-                    false => visit(i, t, value * scale),
+                    false => visit(i, t, x),
                 });
                 frequent.iter().filter(|&&t| last[t] != i).for_each(|&t| visit(i, t, 0.0));
             }
         };
-        let blocks = points.len.div_ceil(block.max(1));
+        let blocks = points.len.div_ceil(block);
         let slot = |i: usize, t: usize| i / block * terms.len() + t;
         let mut offsets = vec![0u32; blocks * terms.len() + 1];
         listed(&mut |i, t, _| offsets[slot(i, t) + 1] += 1);
@@ -94,37 +89,35 @@ impl Postings {
 
     /// Adds to `near`, for the points of block number `block`, what the features that they share
     /// with `query` change in their distance.
-    pub(super) fn add(
+    pub(super) fn add<T: Quick>(
         &self,
         queries: &Points,
         query: usize,
         block: usize,
         distance: Distance,
-        near: &mut [f64],
+        near: &mut [T],
     ) {
-        let mut all = 0.0;
-        entries(queries, query, self.sparse, distance, |term, x| {
+        let mut all = T::of(0.0);
+        entries(queries, query, self.sparse, asked_category(distance), |term, x| {
             let slot = block * self.terms.len() + term;
             let range = self.offsets[slot] as usize..self.offsets[slot + 1] as usize;
             let points = self.points[range.clone()].iter().map(|&i| i as usize);
             match self.terms[term] {
                 Term::Own => points
                     .zip(&self.values[range])
-                    .for_each(|(i, &y)| near[i] += change(distance, x, y)),
+                    .for_each(|(i, &y)| near[i].add(T::of(change(distance, x, y)))),
                 Term::Alike(y) => {
-                    let change = change(distance, x, y);
-                    points.for_each(|i| near[i] += change);
+                    let change = T::of(change(distance, x, y));
+                    points.for_each(|i| near[i].add(change));
                 }
                 Term::Others(y) => {
-                    let change = change(distance, x, y);
-                    all += change;
-                    points.for_each(|i| near[i] -= change);
+                    let change = T::of(change(distance, x, y));
+                    all.add(change);
+                    points.for_each(|i| near[i].take(change));
                 }
             }
         });
-        if all != 0.0 {
-            near.iter_mut().for_each(|near| *near += all);
-        }
+        near.iter_mut().for_each(|near| near.add(all));
     }
 
     /// How many points are in a block.
@@ -133,12 +126,13 @@ impl Postings {
     }
 }
 
-/// How each of so many terms is listed; `each` visits points, terms and values.
+/// How each of so many terms is listed, and how many entries there are; `each` visits points, terms
+/// and values.
 fn kinds(
     terms: usize,
     points: usize,
     each: impl Fn(&mut dyn FnMut(usize, usize, f64)),
-) -> Vec<Term> {
+) -> (Vec<Term>, usize) {
     // How many have it, and the value of all of them where that is one.
     let mut seen = vec![(0, 0.0); terms];
     each(&mut |_, t, value| {
@@ -150,12 +144,13 @@ fn kinds(
         }
         *count += 1;
     });
+    let entries = seen.iter().map(|(count, _)| count).sum();
     let kind = |(count, value): (usize, f64)| match value {
         value if value.is_nan() => Term::Own,
         value if 2 * count > points => Term::Others(value),
         value => Term::Alike(value),
     };
-    seen.into_iter().map(kind).collect()
+    (seen.into_iter().map(kind).collect(), entries)
 }
 
 /// What a feature that both have changes in the distance of points with `x` and `y` there.
@@ -168,18 +163,34 @@ fn change(distance: Distance, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The terms of point `i` and their values.
+/// The coordinate of a category in a stored point, and that in a query: two categories that differ
+/// are 1 apart, exactly.
+fn stored_category(distance: Distance) -> f64 {
+    match distance {
+        Distance::Euclidean | Distance::Manhattan => 0.5,
+        Distance::Cosine => 1.0,
+    }
+}
+
+fn asked_category(distance: Distance) -> f64 {
+    match distance {
+        Distance::Manhattan => 0.5,
+        Distance::Euclidean | Distance::Cosine => 1.0,
+    }
+}
+
+/// The terms of point `i` and their values, `category` for each category.
 #[inline(always)]
 fn entries(
     points: &Points,
     i: usize,
     sparse: usize,
-    distance: Distance,
+    category: f64,
     mut visit: impl FnMut(usize, f64),
 ) {
     let (ids, values) = points.sparse.row(i);
     ids.iter().zip(values).for_each(|(&id, &x)| visit(id as usize, x));
     for &value in points.category(i).iter().filter(|v| **v != MISSING_CATEGORY) {
-        visit(sparse + value as usize, category_value(distance));
+        visit(sparse + value as usize, category);
     }
 }

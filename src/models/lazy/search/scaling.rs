@@ -28,7 +28,14 @@ impl Column {
         } else if self.factor == 0.0 {
             0.0
         } else {
-            ((x - self.shift) * self.factor).clamp(-FAR, FAR)
+            let apart = x - self.shift;
+            let place = if apart.is_finite() {
+                apart * self.factor
+            } else {
+                // Halves, because finite numbers may be infinitely far apart.
+                (0.5 * x - 0.5 * self.shift) * self.factor * 2.0
+            };
+            place.clamp(-FAR, FAR)
         }
     }
 }
@@ -40,7 +47,8 @@ pub(super) struct Scaling {
     sparse: Vec<Column>,
 }
 
-/// What is gathered of one feature: extremes in the first pass, moments in the second.
+/// What is gathered of one feature: extremes in the first pass, the mean in the second, the variance
+/// in the third.
 #[derive(Debug, Clone, Copy)]
 struct Gathered {
     low: f64,
@@ -49,8 +57,9 @@ struct Gathered {
     n: f64,
     /// Missing values, weighted.
     unknown: f64,
-    /// Sum, and sum of squares, of values in units of the largest.
+    /// The sum of values in units of the largest.
     sum: f64,
+    /// The sum of the squares of their distances from the mean.
     squares: f64,
 }
 
@@ -75,14 +84,6 @@ impl Gathered {
         }
     }
 
-    /// Adds the zeros that are not stored: of `total` rows, those with no entry.
-    fn zeros(&mut self, total: f64) {
-        let zeros = total - self.n - self.unknown;
-        if zeros > 0.0 {
-            self.extreme(0.0, zeros);
-        }
-    }
-
     /// The largest absolute value, which keeps squares finite.
     fn unit(&self) -> f64 {
         let unit = self.low.abs().max(self.high.abs());
@@ -90,10 +91,16 @@ impl Gathered {
     }
 
     #[inline]
-    fn moment(&mut self, x: f64, weight: f64) {
+    fn value(&mut self, x: f64, weight: f64) {
         if !x.is_nan() {
-            let z = x / self.unit();
-            self.sum += weight * z;
+            self.sum += weight * (x / self.unit());
+        }
+    }
+
+    #[inline]
+    fn deviation(&mut self, x: f64, weight: f64) {
+        if !x.is_nan() {
+            let z = x / self.unit() - self.sum / self.n;
             self.squares += weight * z * z;
         }
     }
@@ -108,10 +115,7 @@ impl Gathered {
             Scale::None => (0.0, 1.0),
             // Halves, because the range of finite numbers may be infinite.
             Scale::MinMax => (self.low, 0.5 / (0.5 * self.high - 0.5 * self.low)),
-            Scale::Standard => {
-                let variance = (self.squares / self.n - mean * mean).max(0.0);
-                (mean * unit, 1.0 / (variance.sqrt() * unit))
-            }
+            Scale::Standard => (mean * unit, 1.0 / ((self.squares / self.n).sqrt() * unit)),
         };
         let factor = match scale {
             Scale::None => factor,
@@ -129,24 +133,27 @@ impl Scaling {
     /// The scaling that makes the features of `table` comparable.
     pub(super) fn fit(table: &RowTable, features: &FeatureSpace, scale: Scale) -> Self {
         let rows = &table.rows;
-        let weights = || table.counts.iter().map(|&n| n as f64).enumerate();
         let mut dense = vec![NOTHING; rows.dense_width];
         let mut sparse = vec![NOTHING; features.sparse_len()];
-        for (row, weight) in weights() {
-            let values = dense.iter_mut().zip(rows.dense_row(row));
-            values.for_each(|(g, &x)| g.extreme(x, weight));
-            let (ids, values) = rows.sparse.row(row);
-            let entries = ids.iter().zip(values);
-            entries.for_each(|(&id, &x)| sparse[id as usize].extreme(x, weight));
-        }
-        let total = table.total() as f64;
-        sparse.iter_mut().for_each(|g| g.zeros(total));
-        for (row, weight) in weights() {
-            let values = dense.iter_mut().zip(rows.dense_row(row));
-            values.for_each(|(g, &x)| g.moment(x, weight));
-            let (ids, values) = rows.sparse.row(row);
-            let entries = ids.iter().zip(values);
-            entries.for_each(|(&id, &x)| sparse[id as usize].moment(x, weight));
+        let mut gather = |pass: fn(&mut Gathered, f64, f64)| {
+            // The zeros that are not stored: of all rows, those with no entry.
+            let mut zeros = vec![table.total() as f64; sparse.len()];
+            for (row, weight) in table.counts.iter().map(|&n| n as f64).enumerate() {
+                let values = dense.iter_mut().zip(rows.dense_row(row));
+                values.for_each(|(g, &x)| pass(g, x, weight));
+                let (ids, values) = rows.sparse.row(row);
+                for (&id, &x) in ids.iter().zip(values) {
+                    pass(&mut sparse[id as usize], x, weight);
+                    zeros[id as usize] -= weight;
+                }
+            }
+            let absent = sparse.iter_mut().zip(zeros).filter(|(_, zeros)| *zeros > 0.0);
+            absent.for_each(|(g, zeros)| pass(g, 0.0, zeros));
+        };
+        gather(Gathered::extreme);
+        gather(Gathered::value);
+        if scale == Scale::Standard {
+            gather(Gathered::deviation);
         }
         let columns = |all: &[Gathered], shifted: bool| -> Vec<Column> {
             all.iter().map(|g| g.column(scale, shifted)).collect()

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::error::ErrorKind;
+use crate::models::lazy::fit::fit_together;
 use crate::models::lazy::posterior::PosteriorCounts;
+use crate::models::lazy::predict::{Voting, chunk};
 use crate::stats::StateWriter;
 use crate::store::to_bytes;
 
@@ -55,6 +57,62 @@ fn a_row_is_not_its_own_neighbour() {
     let (labels, x) = alternating(2);
     let predicted = sets(&learn("mlknn(k=1)", &labels, &x), &x);
     assert!(predicted.iter().enumerate().all(|(i, set)| set.is_empty() == (i / 2 % 2 == 1)));
+    // Two rows at every place, one on and one off: each is the neighbour of the other, so none of
+    // the 40 rows that are on has a neighbour that is. With itself as neighbour, half would.
+    let twins: Vec<&[&str]> = (0..80).map(|i| if i % 2 == 0 { &["on"][..] } else { &[] }).collect();
+    let x = line((0..80).map(|i| f64::from(i / 2)));
+    for (set, scores) in answers(&learn("mlknn(k=1)", &lists(&twins), &x), &x) {
+        let expected = if set.is_empty() { 1.0 / 42.0 } else { 41.0 / 42.0 };
+        assert!((scores[0] - expected).abs() < 1e-12, "{scores:?}");
+    }
+}
+
+/// The parameters of other specs that know the rows of `model`.
+fn together(model: &Model, specs: &[&str]) -> Vec<Voting> {
+    let params = |spec: &&str| {
+        let (algorithm, spec) = Registry::default().resolve(spec).unwrap();
+        let learner = (algorithm.start)(&spec).unwrap();
+        (learner.as_any().downcast_ref::<Lazy>().unwrap().params, None)
+    };
+    let params = specs.iter().map(params).collect();
+    let fitted = fit_together(&state(model).store, params, model.space()).unwrap();
+    fitted.into_iter().map(|f| f.1).collect()
+}
+
+#[test]
+fn a_graph_is_shared_by_those_who_search_it_alike() {
+    let rows = grid(&mut Dice(4), 400, 0);
+    let model = train("brknn(k=2)", &rows, Columns::Mixed);
+    let specs = [2, 3, 300].map(|k| format!("brknn(k={k}, index=hnsw)"));
+    let fitted = together(&model, &specs.each_ref().map(|s| s.as_str()));
+    assert!(Arc::ptr_eq(&fitted[0].near, &fitted[1].near));
+    assert!(!Arc::ptr_eq(&fitted[0].near, &fitted[2].near));
+    assert!(
+        together(&model, &["brknn(k=2)", "lpknn(k=300)"])
+            .windows(2)
+            .all(|two| Arc::ptr_eq(&two[0].near, &two[1].near))
+    );
+}
+
+#[test]
+fn rows_that_are_asked_again_are_searched_once() {
+    // More rows than are searched at a time, asked by two learners in turn.
+    let rows = grid(&mut Dice(4), 50, 0);
+    let model = train("brknn(k=2)", &rows, Columns::Mixed);
+    let fitted = together(&model, &["brknn(k=2)", "mlknn(k=3)"]);
+    let asked = features(&grid(&mut Dice(5), 9000, 0), Columns::Mixed);
+    let asked = model.read(&asked).unwrap();
+    let near = |voting: &Voting| [0..8192, 8192..9000].map(|range| voting.near.of(&asked, range));
+    let (first, second) = (near(&fitted[0]), near(&fitted[1]));
+    assert!(first.iter().zip(&second).all(|(a, b)| Arc::ptr_eq(a, b)));
+    assert_eq!(first.each_ref().map(|n| n.len()), [8192, 808]);
+    // A learner of few rows that asks alone remembers little.
+    let alone = together(&model, &["brknn(k=11)"]).remove(0);
+    let first = near(&alone);
+    assert!(Arc::ptr_eq(&first[1], &alone.near.of(&asked, 8192..9000)));
+    assert!(!Arc::ptr_eq(&first[0], &alone.near.of(&asked, 0..8192)));
+    // The more neighbours, the fewer rows at a time.
+    assert_eq!([1, 10, 1000, 1_000_000].map(chunk), [8192, 8192, 2796, 2]);
 }
 
 #[test]
@@ -130,6 +188,26 @@ fn counts_that_do_not_fit_the_rows_are_corrupt() {
 }
 
 #[test]
+fn counts_take_the_memory_of_what_was_seen() {
+    // A model of one row that says it was seen ever so often, and asks for as many neighbours.
+    let mut trainer = Trainer::try_new(&Registry::default(), "mlknn(k=1000000)").unwrap();
+    let often: ArrayRef = Arc::new(Float64Array::from(vec![1e9]));
+    trainer.observe_weighted(&lists(&[&["a", "b"]]), &line([1.0]), Some(&often)).unwrap();
+    let table = state(&trainer.state().unwrap()).store.table();
+    assert_eq!(table.total(), 1_000_000_000);
+    let mut empty = StateWriter::default();
+    empty.u32s("counted", [1]);
+    ["label", "neighbours"].iter().for_each(|name| empty.u32s(name, []));
+    ["with", "without"].iter().for_each(|name| empty.f64s(name, []));
+    let row = empty.finish().unwrap();
+    let counts = PosteriorCounts::decode(&table, 1000, 1_000_000, &row).unwrap().unwrap();
+    assert!(counts.heap_size() < 50_000);
+    let model = trainer.finish().unwrap();
+    let scores = &answers(&model, &line([1.0]))[0].1;
+    assert!(scores.iter().all(|s| *s > 0.99), "{scores:?}");
+}
+
+#[test]
 fn peers_say_what_they_would_say_alone() {
     let rows = grid(&mut Dice(5), 70, 6);
     let queries = features(&grid(&mut Dice(6), 30, 6), Columns::Mixed);
@@ -182,6 +260,14 @@ fn odd_rows_are_scored() {
     let nothing = sets(&model, &table(&missing, &missing, &missing));
     assert!(nothing[0] == ["b"] || nothing[0] == ["c"], "{nothing:?}");
     assert!(nothing.iter().all(|set| *set == nothing[0]));
+    // A spread that is small beside the values, and a range that is infinite.
+    let close = line([1e9, 1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0]);
+    let model = learn("brknn(k=1, scale=standard)", &labels, &close);
+    let near = line([1e9 + 0.4, 1e9 + 1.4, 1e9 + 2.4, 1e9 + 9.0]);
+    assert_eq!(sets(&model, &near), [["a"], ["b"], ["c"], ["d"]]);
+    let wide = line([-1.7e308, 0.3e308, 1.7e308, -0.2e308]);
+    let model = learn("brknn(k=1)", &labels, &wide);
+    assert_eq!(sets(&model, &line([0.4e308, 1.5e308, -1.4e308])), [["b"], ["c"], ["a"]]);
     // Values whose squares are infinite.
     let huge: ArrayRef = Arc::new(Float64Array::from(vec![-1.7e308, 1.7e308, 1e300, 0.0]));
     for scale in ["minmax", "standard", "none"] {

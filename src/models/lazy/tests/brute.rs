@@ -56,7 +56,8 @@ impl Brute<'_> {
         (dense, sparse, categories.clone())
     }
 
-    fn distance(&self, a: &Point, b: &Point) -> f64 {
+    /// How far `b` is from `a`: what orders the neighbours of `a`, and the distance.
+    fn distance(&self, a: &Point, b: &Point) -> (f64, f64) {
         let sum = |f: &dyn Fn(f64, f64) -> f64| {
             let part = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(&x, &y)| f(x, y)).sum::<f64>();
             part(&a.0, &b.0) + part(&a.1, &b.1)
@@ -72,39 +73,53 @@ impl Brute<'_> {
                 })
                 .sum();
         match self.params.metric.distance {
-            Distance::Euclidean => sum(&|x, y| (x - y) * (x - y)) + apart,
-            Distance::Manhattan => sum(&|x, y| (x - y).abs()) + apart,
+            Distance::Euclidean => {
+                let square = sum(&|x, y| (x - y) * (x - y)) + apart;
+                (square, square.sqrt())
+            }
+            Distance::Manhattan => {
+                let far = sum(&|x, y| (x - y).abs()) + apart;
+                (far, far)
+            }
             Distance::Cosine => {
                 let known = |p: &Point| p.2.iter().filter(|v| !missing(**v)).count() as f64;
                 let part = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>();
                 let square = |p: &Point| part(&p.0) + part(&p.1) + known(p);
                 let common = a.2.iter().zip(&b.2).filter(|(x, y)| x == y && !missing(**x)).count();
-                let norms = square(a).sqrt() * square(b).sqrt();
-                if norms == 0.0 {
-                    return 1.0;
+                let dot = sum(&|x, y| x * y) + common as f64;
+                if square(a) == 0.0 || square(b) == 0.0 {
+                    return (0.0, 1.0);
                 }
-                (1.0 - (sum(&|x, y| x * y) + common as f64) / norms).max(0.0)
+                let cosine = dot / (square(a).sqrt() * square(b).sqrt());
+                (
+                    -dot * dot.abs() / square(b),
+                    if cosine > 1.0 - 1e-15 { 0.0 } else { 1.0 - cosine },
+                )
             }
         }
     }
 
     /// The `k` nearest rows of `query`, without row `own`, and the weight of each.
     fn nearest(&self, stored: &[Point], query: &Point, own: Option<usize>) -> Vec<(usize, f64)> {
-        let mut all: Vec<(f64, usize)> = (0..stored.len())
+        let mut all: Vec<((f64, f64), usize)> = (0..stored.len())
             .filter(|&i| Some(i) != own)
             .map(|i| (self.distance(query, &stored[i]), i))
             .collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        all.truncate(self.params.k);
-        let euclidean = self.params.metric.distance == Distance::Euclidean;
-        let real = |d: f64| if euclidean { d.sqrt() } else { d };
-        let exact = all.iter().any(|n| n.0 == 0.0);
+        let order = |a: &((f64, f64), usize), b: &((f64, f64), usize)| {
+            a.0.0.total_cmp(&b.0.0).then(a.1.cmp(&b.1))
+        };
+        if all.len() > self.params.k {
+            all.select_nth_unstable_by(self.params.k, order);
+            all.truncate(self.params.k);
+        }
+        all.sort_by(order);
+        let exact = all.iter().any(|n| n.0.1 == 0.0);
         let weight = |d: f64| match (self.params.by_distance, exact) {
             (false, _) => 1.0,
             (true, true) => f64::from(u8::from(d == 0.0)),
-            (true, false) => 1.0 / real(d),
+            (true, false) => 1.0 / d,
         };
-        all.into_iter().map(|(d, i)| (i, weight(d))).collect()
+        all.into_iter().map(|((_, d), i)| (i, weight(d))).collect()
     }
 
     /// The share of the neighbours that have each label, and how many that is.
