@@ -26,8 +26,9 @@ const SUFFICIENT: f64 = 1e-4;
 const FORCING: f64 = 0.1;
 /// Relative changes of an objective below this are rounding.
 const ROUNDING: f64 = 1e-11;
-/// The gradient, as a share of that at zero, from which a search may end by rounding.
-const ROUNDED: f64 = 1e-5;
+/// The gradient, as a share of that at zero, from which a search may end by rounding: a tolerance
+/// below it may be out of reach.
+const ROUNDED: f64 = 1e-7;
 /// The smallest share of a step that is tried.
 const SHORTEST: f64 = 1e-9;
 
