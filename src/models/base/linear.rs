@@ -246,7 +246,8 @@ impl Solver<'_> {
                 shared = (sum, lambda);
             }
         }
-        let chosen = best.iter().zip(&telling).map(|(b, &tells)| if tells { b.1 } else { shared.1 });
+        let chosen =
+            best.iter().zip(&telling).map(|(b, &tells)| if tells { b.1 } else { shared.1 });
         (chosen.collect(), starts)
     }
 

@@ -96,7 +96,10 @@ impl LinearScores {
 
     /// Takes over the reports of fits of the same tasks to a part of the rows.
     pub(in crate::models) fn also_fitted(&mut self, part: &Self) {
-        self.reports.iter_mut().zip(&part.reports).for_each(|(mine, its)| *mine = mine.farther(*its));
+        self.reports
+            .iter_mut()
+            .zip(&part.reports)
+            .for_each(|(mine, its)| *mine = mine.farther(*its));
     }
 
     /// How each task was solved.
@@ -282,5 +285,22 @@ impl LogOdds for LinearScores {
 
     fn parents(&self, task: usize) -> Vec<(u32, f64)> {
         self.parents[task].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fit_that_stopped_farthest_is_reported() {
+        let last = Report { lambda: 0.1, steps: 5, gradient: 1e-9, reached: true };
+        let near = Report { lambda: 1.0, steps: 9, gradient: 1e-3, reached: false };
+        let far = Report { lambda: 10.0, steps: 8, gradient: 1e-2, reached: false };
+        let there = Report { gradient: 0.5, ..last };
+        assert_eq!(last.farther(there), last);
+        assert_eq!(last.farther(near), Report { lambda: 0.1, ..near });
+        assert_eq!(near.farther(far), Report { lambda: 1.0, ..far });
+        assert_eq!(far.farther(near), far);
     }
 }

@@ -87,9 +87,8 @@ impl Fitting<'_> {
         counts: &[f64],
         orders: &[Vec<u32>],
     ) -> Result<(Vec<f64>, Arc<LinearScores>)> {
-        let held = |key: &u64| {
-            held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0
-        };
+        let held =
+            |key: &u64| held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0;
         let train: Vec<f64> =
             keys.iter().zip(counts).map(|(k, n)| if held(k) { 0.0 } else { *n }).collect();
         let part = Arc::new(self.scores(table, keys, &train, orders)?);
@@ -102,7 +101,8 @@ impl Fitting<'_> {
             weights.push(counts[row]);
         }
         let (scores, chain) = scorer.before_decisions(&rows)?;
-        let held = HeldOut { scores: &scores, truth: &rows.labels, weights: &weights, labels, chain };
+        let held =
+            HeldOut { scores: &scores, truth: &rows.labels, weights: &weights, labels, chain };
         let thresholds = match self.params.threshold {
             Threshold::Tuned(tuned) => tuned.thresholds(&held),
             Threshold::Fixed(p) => vec![p; labels],

@@ -255,8 +255,13 @@ mod tests {
         let grid: Vec<f64> = (0..=40).map(|i| f64::from(i) / 40.0).collect();
         for tuned in [Tuned::HammingScore, Tuned::MacroF1, Tuned::MicroF1] {
             let weights = [1.0; 8];
-            let held =
-                HeldOut { scores: &scores, truth: &truth, weights: &weights, labels: 3, chain: None };
+            let held = HeldOut {
+                scores: &scores,
+                truth: &truth,
+                weights: &weights,
+                labels: 3,
+                chain: None,
+            };
             let found = tuned.thresholds(&held);
             let reached = value(tuned, &counts(&scores, &truth, &found));
             for a in &grid {
