@@ -41,8 +41,8 @@
 //! - J. Read, B. Pfahringer, G. Holmes, E. Frank: Classifier chains for multi-label classification.
 //! - K. Dembczynski, W. Cheng, E. Huellermeier: Bayes optimal multilabel classification via
 //!   probabilistic classifier chains.
-//! - L. Sun, M. Kudo: Polytree-augmented classifier chains for multi-label classification (PACC-LDF),
-//!   for Eq. 16.
+//! - L. Sun, M. Kudo: Multi-label classification by polytree-augmented classifier chains with
+//!   label-dependent features (PACC-LDF), for Eq. 16.
 
 mod codec;
 mod counts;
