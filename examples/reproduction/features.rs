@@ -18,7 +18,7 @@ pub enum Features {
     UnitRange,
     /// Cut into quartiles, which are categories.
     Quartiles,
-    /// Quartiles, of the columns that CFS selects for any label.
+    /// Quartiles, of the columns that CFS selects for any label: at most as many as in the paper.
     Selected,
 }
 
@@ -34,11 +34,13 @@ impl Features {
     }
 }
 
-/// The rows that train and those that test; `None` when there is no column of numbers.
+/// The rows that train and those that test; `None` when there is no column of numbers. At most `most`
+/// columns are selected.
 pub fn prepared(
     batch: &RecordBatch,
     split: &Split,
     features: &Features,
+    most: usize,
 ) -> Result<Option<(RecordBatch, RecordBatch)>> {
     let part = |rows: &[u32]| take_record_batch(batch, &UInt32Array::from(rows.to_vec()));
     let (train, test) = (part(&split.train)?, part(&split.test)?);
@@ -56,7 +58,7 @@ pub fn prepared(
             let values = values(&train, c);
             bins.push(values.map(|x| x.and_then(|x| cuts.bin(x)).unwrap_or(4)).collect());
         }
-        kept = select(&bins, &labels(&train)?).into_iter().map(|i| columns[i]).collect();
+        kept = select(&bins, &labels(&train)?, most).into_iter().map(|i| columns[i]).collect();
     }
     let both = [&train, &test].map(|batch| -> Result<RecordBatch> {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
@@ -110,51 +112,41 @@ fn labels(batch: &RecordBatch) -> Result<Vec<Vec<u32>>> {
     Ok((0..names.len() as u32).map(of).collect())
 }
 
-/// The columns that CFS selects for any of `labels`: a set has merit when its columns tell about the
-/// label and not about each other, both as symmetric uncertainty.
-fn select(columns: &[Vec<u32>], labels: &[Vec<u32>]) -> Vec<usize> {
+/// At most `most` columns that CFS selects for any of `labels`, as many for each: a set has merit when
+/// its columns tell about the label and not about each other, both as symmetric uncertainty.
+fn select(columns: &[Vec<u32>], labels: &[Vec<u32>], most: usize) -> Vec<usize> {
     let among: Vec<Vec<f64>> =
         columns.iter().map(|a| columns.iter().map(|b| uncertainty(a, b)).collect()).collect();
-    let mut union: Vec<usize> = Vec::new();
-    for label in labels {
+    let order = |label: &Vec<u32>| {
         let told: Vec<f64> = columns.iter().map(|c| uncertainty(c, label)).collect();
-        union.extend(best_first(&told, &among));
-    }
-    union.sort_unstable();
-    union.dedup();
-    union
+        forward(&told, &among)
+    };
+    let orders: Vec<Vec<usize>> = labels.iter().map(order).collect();
+    let union = |each: usize| -> HashSet<usize> {
+        orders.iter().flat_map(|o| o.iter().take(each).copied()).collect()
+    };
+    let each = (1..=columns.len()).take_while(|&each| union(each).len() <= most).last();
+    union(each.unwrap_or(1)).into_iter().collect()
 }
 
-/// The set of most merit, by best-first search that ends after five expansions without a better one.
-fn best_first(told: &[f64], among: &[Vec<f64>]) -> Vec<usize> {
-    let mut open: Vec<(f64, Vec<usize>)> = vec![(0.0, Vec::new())];
-    let mut seen: HashSet<Vec<usize>> = HashSet::new();
-    let (mut best, mut stale) = ((0.0, Vec::new()), 0);
-    while stale < 5 {
-        let Some(next) = (0..open.len()).max_by(|&a, &b| open[a].0.total_cmp(&open[b].0)) else {
+/// The columns in the order in which each adds the most merit to those before it.
+fn forward(told: &[f64], among: &[Vec<f64>]) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    let (mut tells, mut pairs) = (0.0, 0.0);
+    let mut with = vec![0.0; told.len()];
+    while order.len() < told.len() {
+        let n = (order.len() + 1) as f64;
+        let merit = |c: usize| (tells + told[c]) / (n + 2.0 * (pairs + with[c])).sqrt();
+        let left = (0..told.len()).filter(|c| !order.contains(c));
+        let Some(best) = left.max_by(|&a, &b| merit(a).total_cmp(&merit(b)).then(b.cmp(&a))) else {
             break;
         };
-        let (_, set) = open.swap_remove(next);
-        stale += 1;
-        for column in (0..told.len()).filter(|c| !set.contains(c)) {
-            let mut wider = set.clone();
-            wider.push(column);
-            wider.sort_unstable();
-            let tells: f64 = wider.iter().map(|&c| told[c]).sum();
-            let pairs: f64 =
-                wider.iter().flat_map(|&a| wider.iter().map(move |&b| among[a][b])).sum();
-            // The diagonal is one for every column.
-            let own: f64 = wider.iter().map(|&c| among[c][c]).sum();
-            let merit = tells / (wider.len() as f64 + pairs - own).sqrt();
-            if merit > 0.0 && seen.insert(wider.clone()) {
-                if merit > best.0 + 1e-5 {
-                    (best, stale) = ((merit, wider.clone()), 0);
-                }
-                open.push((merit, wider));
-            }
-        }
+        tells += told[best];
+        pairs += with[best];
+        with.iter_mut().zip(&among[best]).for_each(|(w, u)| *w += u);
+        order.push(best);
     }
-    best.1
+    order
 }
 
 /// `2 (H(a) + H(b) - H(a, b)) / (H(a) + H(b))`.

@@ -36,6 +36,7 @@ impl CountChains {
 
 impl Learner for CountChains {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        self.params.check_links(space.labels.len())?;
         self.all.observe(rows, &space.features);
         if self.bags.is_empty() {
             return Ok(());

@@ -198,7 +198,8 @@ fn chains_of_too_many_labels_are_refused() {
     let labels = label_lists([names.iter().map(String::as_str).collect()]);
     let x = numbers(&[vec![1.0]]);
     for spec in ["cc", "pcc(base=naive_bayes)", "ecc(chains=2)"] {
-        let error = trainer(spec, &labels, &x).finish().unwrap_err();
+        let mut trainer = Trainer::try_new(&Registry::default(), spec).unwrap();
+        let error = trainer.observe(&labels, &x).and_then(|_| trainer.finish()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{spec}: {error}");
         assert!(error.to_string().contains("16385 labels make too many links"), "{error}");
     }
