@@ -22,7 +22,14 @@ use std::sync::Arc;
 const ROWS: usize = 7395;
 const FEATURES: u64 = 1836;
 const LABELS: u64 = 159;
-const SPECS: [&str; 4] = ["br", "br(base=svm(calibrate=none))", "br(base=naive_bayes)", "cc"];
+const SPECS: [&str; 6] = [
+    "br",
+    "br(base=svm(calibrate=none))",
+    "br(base=naive_bayes)",
+    "cc",
+    "ecc(base=naive_bayes)",
+    "pcc(base=naive_bayes, beam=5)",
+];
 
 /// Labels and features: a label makes some features likely.
 fn generated() -> (ArrayRef, ArrayRef) {

@@ -9,6 +9,8 @@
 
 #[path = "reproduction/chains.rs"]
 mod chains;
+#[path = "reproduction/features.rs"]
+mod features;
 #[path = "reproduction/lazy.rs"]
 mod lazy;
 

@@ -66,6 +66,28 @@ fn generate_is_repeatable() {
     assert!(place.bytes("t.parquet") != place.bytes("other.parquet"));
 }
 
+#[test]
+fn inspect_says_when_a_limit_of_steps_was_reached() {
+    let place = Workplace::with_data();
+    let inspected = |spec: &str| {
+        place.ok(&[
+            "fit",
+            "--algorithm",
+            spec,
+            "--labels",
+            "labels",
+            "t.parquet",
+            "-o",
+            "m.labelflow",
+        ]);
+        place.ok(&["inspect", "m.labelflow"])
+    };
+    let text = inspected("br(base=logistic(max_steps=1))");
+    assert!(text.contains("note: 5 of 5 classifiers stopped before they converged"), "{text}");
+    assert!(text.contains("after 1 steps") && text.contains("raise max_steps"), "{text}");
+    assert!(!inspected("br").contains("note:"));
+}
+
 /// The lines of `inspect` but those about bytes and telling features, which carry moments.
 fn counts(place: &Workplace, model: &str) -> Vec<String> {
     let text = place.ok(&["inspect", model, "--most", "100"]);

@@ -81,6 +81,11 @@ impl BinaryCounts {
         self.labels.get(label)
     }
 
+    /// The weight of all rows.
+    pub(in crate::models) fn rows(&self) -> f64 {
+        self.all.rows(0)
+    }
+
     /// Pairs of labels that occur together, most frequent first.
     pub(in crate::models) fn pairs(&self, most: usize) -> Vec<(u32, u32, f64)> {
         let mut pairs: Vec<(u32, u32, f64)> = self.pairs.entries().collect();

@@ -11,6 +11,8 @@ use crate::data::{Rows, Space};
 
 /// Parts of which one is held out when the weight of the penalty is chosen.
 const LAMBDA_PARTS: u64 = 4;
+/// So many held-out rows with a label, and without it, say which weight of the penalty suits it.
+const ENOUGH: f64 = 5.0;
 /// Parts of the cross-validation for probabilities.
 const CALIBRATION_PARTS: u64 = 3;
 
@@ -26,12 +28,23 @@ pub(super) enum Shape {
     },
 }
 
+impl Shape {
+    /// The weight of the penalty when none is given.
+    fn usual(self) -> f64 {
+        match self {
+            Shape::Logistic => 0.1,
+            Shape::Svm { .. } => 0.5,
+        }
+    }
+}
+
 /// The weight of the penalty.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Lambda {
     /// One for all labels.
     One(f64),
-    /// For each label the one of least loss on held-out rows; descending.
+    /// For each label the one of least loss on held-out rows, where these say enough, else that of
+    /// least loss over all labels; descending.
     Grid(Vec<f64>),
 }
 
@@ -116,24 +129,30 @@ impl LinearBase {
                 scores.set_constant(t, ((on + 1.0) / (total - on + 1.0)).ln());
             }
         }
-        let solver = Solver { base: self, design: &design, sample, positive: &positive };
+        let reports = vec![Report::default(); prepared.len()];
+        let mut solver =
+            Solver { base: self, design: &design, sample, positive: &positive, reports };
         let (lambdas, starts) = solver.lambdas(&prepared);
         let solutions = solver.solve(&prepared, &lambdas, sample.bags, &starts);
         let sigmoids = solver.calibrate(&prepared, &lambdas, &solutions);
-        for ((p, solution), (sigmoid, &lambda)) in
-            prepared.iter().zip(solutions).zip(sigmoids.iter().zip(&lambdas))
-        {
-            let report = Report {
-                lambda,
-                steps: solution.steps,
-                gradient: solution.gradient,
-                reached: self.limits.reached(&solution),
-            };
+        for (i, (p, solution)) in prepared.iter().zip(solutions).enumerate() {
+            let report = self.report(&solution, lambdas[i]).farther(solver.reports[i]);
             let weights = &solution.weights;
-            scores.set(p.task, weights, first_label, &tasks[p.task].parents, *sigmoid, report);
+            scores.set(p.task, weights, first_label, &tasks[p.task].parents, sigmoids[i], report);
         }
         scores
     }
+
+    fn report(&self, solution: &Solution, lambda: f64) -> Report {
+        let &Solution { steps, gradient, .. } = solution;
+        Report { lambda, steps, gradient, reached: self.limits.reached(solution) }
+    }
+}
+
+/// Of `grid` the number nearest to `lambda` by their ratio.
+fn nearest(grid: &[f64], lambda: f64) -> f64 {
+    let far = |x: &f64| (x / lambda).ln().abs();
+    grid.iter().copied().min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(lambda)
 }
 
 /// For each label the rows that have it.
@@ -150,11 +169,13 @@ struct Solver<'a> {
     design: &'a Design,
     sample: Sample<'a>,
     positive: &'a [Vec<u32>],
+    /// For each task, of all its fits so far, the one that ended farthest from its minimum.
+    reports: Vec<Report>,
 }
 
 impl Solver<'_> {
     fn solve(
-        &self,
+        &mut self,
         prepared: &[Prepared],
         lambdas: &[f64],
         bags: &[Vec<f64>],
@@ -171,10 +192,14 @@ impl Solver<'_> {
             }
         };
         let problems: Vec<Problem> = prepared.iter().enumerate().map(problem).collect();
-        match self.base.shape {
+        let solutions = match self.base.shape {
             Shape::Logistic => solve::<Logistic>(self.design, &problems, self.base.limits),
             Shape::Svm { .. } => solve::<SquaredHinge>(self.design, &problems, self.base.limits),
+        };
+        for ((report, solution), lambda) in self.reports.iter_mut().zip(&solutions).zip(lambdas) {
+            *report = report.farther(self.base.report(solution, *lambda));
         }
+        solutions
     }
 
     /// The bags without (`inside = false`) or with only (`true`) the rows of part `part`.
@@ -188,30 +213,49 @@ impl Solver<'_> {
     }
 
     /// The weight of the penalty of each task, and where the solver should begin.
-    fn lambdas(&self, prepared: &[Prepared]) -> (Vec<f64>, Vec<Vec<f64>>) {
-        let grid = match &self.base.lambda {
+    fn lambdas(&mut self, prepared: &[Prepared]) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let base = self.base;
+        let grid = match &base.lambda {
             Lambda::One(lambda) => return (vec![*lambda; prepared.len()], Vec::new()),
             Lambda::Grid(grid) => grid,
         };
         let train = self.part(Purpose::Lambda, LAMBDA_PARTS, 0, false);
         let test = self.part(Purpose::Lambda, LAMBDA_PARTS, 0, true);
-        let first = grid.first().copied().unwrap_or(1.0);
-        let mut best = vec![(f64::INFINITY, first); prepared.len()];
+        let telling: Vec<bool> = prepared.iter().map(|p| self.tells(p, &test)).collect();
+        let usual = base.shape.usual();
+        let mut best = vec![(f64::INFINITY, usual); prepared.len()];
+        let mut shared = (f64::INFINITY, nearest(grid, usual));
         let mut starts: Vec<Vec<f64>> = vec![Vec::new(); prepared.len()];
         let mut warm = starts.clone();
         for &lambda in grid {
             // From strong to weak: each minimum is near the one before.
             let solutions = self.solve(prepared, &vec![lambda; prepared.len()], &train, &warm);
+            let mut sum = 0.0;
             for (i, (p, solution)) in prepared.iter().zip(solutions).enumerate() {
-                let loss = self.loss(p, &solution.weights, &test);
-                if loss < best[i].0 {
-                    best[i] = (loss, lambda);
-                    starts[i].clone_from(&solution.weights);
+                if telling[i] {
+                    let loss = self.loss(p, &solution.weights, &test);
+                    sum += loss;
+                    if loss < best[i].0 {
+                        best[i] = (loss, lambda);
+                        starts[i].clone_from(&solution.weights);
+                    }
                 }
                 warm[i] = solution.weights;
             }
+            if telling.contains(&true) && sum < shared.0 {
+                shared = (sum, lambda);
+            }
         }
-        (best.into_iter().map(|b| b.1).collect(), starts)
+        let chosen =
+            best.iter().zip(&telling).map(|(b, &tells)| if tells { b.1 } else { shared.1 });
+        (chosen.collect(), starts)
+    }
+
+    /// Whether enough rows of `bags` have the label of a task, and enough do not.
+    fn tells(&self, p: &Prepared, bags: &[Vec<f64>]) -> bool {
+        let bag = &bags[p.bag];
+        let on: f64 = self.positive[p.label as usize].iter().map(|&r| bag[r as usize]).sum();
+        on >= ENOUGH && bag.iter().sum::<f64>() - on >= ENOUGH
     }
 
     /// The loss of `weights` on the rows of `bags`.
@@ -243,7 +287,7 @@ impl Solver<'_> {
 
     /// For each task the log-odds of a margin, fitted on margins of rows that were held out.
     fn calibrate(
-        &self,
+        &mut self,
         prepared: &[Prepared],
         lambdas: &[f64],
         solutions: &[Solution],

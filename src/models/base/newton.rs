@@ -26,8 +26,9 @@ const SUFFICIENT: f64 = 1e-4;
 const FORCING: f64 = 0.1;
 /// Relative changes of an objective below this are rounding.
 const ROUNDING: f64 = 1e-11;
-/// The gradient, as a share of that at zero, from which a search may end by rounding.
-const ROUNDED: f64 = 1e-5;
+/// The gradient, as a share of that at zero, from which a search may end by rounding: a tolerance
+/// below it may be out of reach.
+const ROUNDED: f64 = 1e-7;
 /// The smallest share of a step that is tried.
 const SHORTEST: f64 = 1e-9;
 
@@ -384,4 +385,60 @@ impl Lane {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::loss::Logistic;
+    use super::*;
+
+    /// Rows of two numbers, and those with the label.
+    fn example() -> (Design, Vec<u32>) {
+        let x = |r: usize, d: usize| ((r * (7 + 4 * d) + d) % 19) as f64 / 9.0 - 1.0;
+        let mut design = Design { dense_width: 2, offsets: vec![0], ..Design::default() };
+        for row in 0..60 {
+            design.dense.extend([x(row, 0), x(row, 1)]);
+            design.end_row();
+        }
+        design.ridge = vec![1.0; 2];
+        let on = |r: &u32| {
+            let r = *r as usize;
+            x(r, 0) - x(r, 1) + ((r * 5 % 7) as f64 - 3.0) / 3.0 > 0.0
+        };
+        (design.finish(), (0..60).filter(on).collect())
+    }
+
+    #[test]
+    fn a_warm_start_ends_at_the_same_minimum_sooner() {
+        let (design, positive) = example();
+        let weights = vec![1.0; 60];
+        let limits = Limits { tolerance: 1e-9, steps: 100 };
+        let problem = |start| Problem {
+            positive: &positive,
+            weights: &weights,
+            lambda: 0.1,
+            barred: &[],
+            start,
+        };
+        let cold = &solve::<Logistic>(&design, &[problem(&[])], limits)[0];
+        assert!(cold.steps > 2 && cold.gradient <= 1e-9, "{cold:?}");
+        let warm = &solve::<Logistic>(&design, &[problem(&cold.weights)], limits)[0];
+        assert_eq!(warm.steps, 0);
+        assert_eq!(warm.weights, cold.weights);
+        let near: Vec<f64> = cold.weights.iter().map(|w| w + 0.01).collect();
+        let warm = &solve::<Logistic>(&design, &[problem(&near)], limits)[0];
+        assert!(warm.steps < cold.steps, "{} and {}", warm.steps, cold.steps);
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-7;
+        assert!(warm.weights.iter().zip(&cold.weights).all(close), "{warm:?} and {cold:?}");
+    }
+
+    #[test]
+    fn rounding_ends_a_search_near_the_minimum_only() {
+        let limits = Limits { tolerance: 1e-12, steps: 50 };
+        let ended = |gradient, steps| Solution { gradient, steps, ..Solution::default() };
+        assert!(!limits.reached(&ended(1e-6, 7)));
+        assert!(limits.reached(&ended(5e-8, 7)));
+        assert!(!limits.reached(&ended(5e-8, 50)));
+        assert!(limits.reached(&ended(1e-12, 50)));
+    }
 }

@@ -10,8 +10,9 @@ use arrow::array::StructArray;
 use ndarray::{ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 use std::ops::Range;
 
-/// How a task was solved.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// How a task was solved: its last fit, or of all its fits (those on a part of the rows too) the one
+/// that stopped farthest from its minimum.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::models) struct Report {
     /// The weight of the penalty; 0 for a constant.
     pub(in crate::models) lambda: f64,
@@ -21,6 +22,20 @@ pub(in crate::models) struct Report {
     pub(in crate::models) gradient: f64,
     /// Whether it converged before the limit of steps.
     pub(in crate::models) reached: bool,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report { lambda: 0.0, steps: 0, gradient: 0.0, reached: true }
+    }
+}
+
+impl Report {
+    /// This report, or `other` where that stopped farther from its minimum.
+    pub(super) fn farther(self, other: Self) -> Self {
+        let farther = !other.reached && (self.reached || other.gradient > self.gradient);
+        if farther { Report { lambda: self.lambda, ..other } } else { self }
+    }
 }
 
 /// Weights of all tasks for all columns: scoring is one matrix product.
@@ -44,7 +59,7 @@ impl LinearScores {
             weights: vec![0.0; width * tasks],
             intercept: vec![0.0; tasks],
             parents: vec![Vec::new(); tasks],
-            reports: vec![Report { reached: true, ..Report::default() }; tasks],
+            reports: vec![Report::default(); tasks],
         }
     }
 
@@ -77,6 +92,14 @@ impl LinearScores {
         let weight = |y: &u32| sigmoid.slope * weights[(first_label + y) as usize];
         self.parents[task] = parents.iter().map(|y| (*y, weight(y))).collect();
         self.reports[task] = report;
+    }
+
+    /// Takes over the reports of fits of the same tasks to a part of the rows.
+    pub(in crate::models) fn also_fitted(&mut self, part: &Self) {
+        self.reports
+            .iter_mut()
+            .zip(&part.reports)
+            .for_each(|(mine, its)| *mine = mine.farther(*its));
     }
 
     /// How each task was solved.
@@ -262,5 +285,22 @@ impl LogOdds for LinearScores {
 
     fn parents(&self, task: usize) -> Vec<(u32, f64)> {
         self.parents[task].clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fit_that_stopped_farthest_is_reported() {
+        let last = Report { lambda: 0.1, steps: 5, gradient: 1e-9, reached: true };
+        let near = Report { lambda: 1.0, steps: 9, gradient: 1e-3, reached: false };
+        let far = Report { lambda: 10.0, steps: 8, gradient: 1e-2, reached: false };
+        let there = Report { gradient: 0.5, ..last };
+        assert_eq!(last.farther(there), last);
+        assert_eq!(last.farther(near), Report { lambda: 0.1, ..near });
+        assert_eq!(near.farther(far), Report { lambda: 1.0, ..far });
+        assert_eq!(far.farther(near), far);
     }
 }

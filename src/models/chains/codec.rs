@@ -9,10 +9,12 @@ use crate::data::Space;
 use crate::error::{Error, Result};
 use crate::stats::{Keep, LabelCounts, RowStore, StateReader, StateWriter, Statistic};
 use arrow::array::StructArray;
+use std::sync::Arc;
 
 /// Rows and fitted weights; whichever a state does not have is empty.
 pub(super) fn encode_rows(state: &RowChains) -> Result<StructArray> {
-    let none = Fitted { scores: LinearScores::none(), orders: Vec::new(), thresholds: Vec::new() };
+    let scores = Arc::new(LinearScores::none());
+    let none = Fitted { scores, orders: Vec::new(), thresholds: Vec::new() };
     let fitted = state.fitted.as_ref().unwrap_or(&none);
     let mut writer = StateWriter::default();
     writer.nested("label_counts", state.labels.encode()?);
@@ -32,6 +34,7 @@ pub(super) fn resume_rows(
     let odd = || Error::corrupt("the model's orders or counts do not fit its labels");
     let reader = StateReader::new(row);
     let count = space.labels.len();
+    params.check_links(count)?;
     let labels = LabelCounts::decode(reader.nested("label_counts")?)?;
     let rows = RowStore::decode(Keep::All, space, reader.nested("rows")?)?;
     if labels.as_slice().len() > count {
@@ -59,7 +62,7 @@ pub(super) fn resume_rows(
             let thresholds = reader.f64s("thresholds")?.to_vec();
             let expected = match params.threshold {
                 Threshold::Fixed(_) => 0,
-                Threshold::Tuned(_) => count,
+                Threshold::Tuned(_) | Threshold::Cardinality => count,
             };
             let fits = orders.iter().all(whole)
                 && thresholds.len() == expected
@@ -69,7 +72,7 @@ pub(super) fn resume_rows(
             }
             let linear = reader.nested("linear")?;
             let scores = LinearScores::decode(params.prepare, space, tasks, linear)?;
-            Some(Fitted { scores, orders, thresholds })
+            Some(Fitted { scores: Arc::new(scores), orders, thresholds })
         }
         _ => return Err(odd()),
     };
@@ -90,6 +93,7 @@ pub(super) fn resume_counts(
     space: &Space,
     row: &StructArray,
 ) -> Result<Box<dyn Learner>> {
+    params.check_links(space.labels.len())?;
     let reader = StateReader::new(row);
     let all = BinaryCounts::decode(space, reader.nested("counts")?)?;
     let count = CountChains::new(params.clone()).bags.len();

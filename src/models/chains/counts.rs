@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::stats::NameHashes;
 use arrow::array::StructArray;
 use std::any::Any;
+use std::sync::Arc;
 
 /// Counts of all rows, and for an ensemble those of each bag.
 #[derive(Debug, Clone)]
@@ -35,18 +36,20 @@ impl CountChains {
 
 impl Learner for CountChains {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        self.params.check_links(space.labels.len())?;
         self.all.observe(rows, &space.features);
         if self.bags.is_empty() {
             return Ok(());
         }
         self.names.extend(space);
         let names = &mut self.names;
-        let keys: Vec<u64> = (0..rows.len).map(|row| (names.key(rows, row) >> 64) as u64).collect();
+        // The lower half of a key is of features and labels.
+        let keys: Vec<u64> = (0..rows.len).map(|row| names.key(rows, row) as u64).collect();
         for (bag, counts) in (0..).zip(&mut self.bags) {
             let mut drawn = Rows::default();
             for (row, &key) in keys.iter().enumerate() {
                 // Counts cannot tell copies of a row apart: they share their draw.
-                let weight = bag_weight(self.params.seed, bag, key, 0);
+                let weight = bag_weight(self.params.seed, bag, key, 1);
                 if weight > 0.0 {
                     drawn.push_row(rows, row, None);
                     drawn.weights.push(weight * rows.weight(row));
@@ -109,14 +112,16 @@ impl Learner for CountChains {
             Base::Linear(_) => 1.0,
         };
         let chained = self.params.chained();
-        let scores: Vec<Box<dyn LogOdds>> = orders
+        let scores: Vec<Arc<dyn LogOdds>> = orders
             .iter()
             .enumerate()
             .map(|(chain, order)| {
                 let parents = parents(order, chained);
-                let counts = self.bags.get(chain).unwrap_or(&self.all);
+                // A bag that no row is in says nothing.
+                let bag = self.bags.get(chain).filter(|bag| bag.rows() > 0.0);
+                let counts = bag.unwrap_or(&self.all);
                 let scores = counts.fit(space, smoothing, |y| parents[y as usize].clone());
-                Box::new(scores) as Box<dyn LogOdds>
+                Arc::new(scores) as Arc<dyn LogOdds>
             })
             .collect();
         let labels = space.labels.len();
@@ -129,6 +134,10 @@ impl Learner for CountChains {
             telling: self.all.telling(space, most),
             pairs: self.all.pairs(most),
         }
+    }
+
+    fn notes(&self, space: &Space) -> Vec<String> {
+        self.params.order.note(&space.labels).into_iter().collect()
     }
 
     fn heap_size(&self) -> usize {

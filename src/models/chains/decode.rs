@@ -32,7 +32,8 @@ impl Chain {
         Chain { order, shift }
     }
 
-    fn turn_on(&self, y: u32, log_odds: &mut [f64]) {
+    /// Adds what label `y` says about those after it.
+    pub(super) fn turn_on(&self, y: u32, log_odds: &mut [f64]) {
         let labels = self.order.len();
         if let Some(row) = self.shift.get(y as usize * labels..(y as usize + 1) * labels) {
             log_odds.iter_mut().zip(row).for_each(|(z, s)| *z += s);
@@ -46,10 +47,16 @@ impl Chain {
         on.iter().filter_map(of).sum()
     }
 
-    /// Decides label by label; `log_odds` become those given the labels decided before.
-    pub(super) fn greedy(&self, log_odds: &mut [f64]) {
+    /// The labels in the order of the chain.
+    pub(super) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Decides label by label, each from its cut on; `log_odds` become those given the labels decided
+    /// before.
+    pub(super) fn greedy(&self, log_odds: &mut [f64], cuts: &[f64]) {
         for &y in &self.order {
-            if log_odds[y as usize] >= 0.0 {
+            if log_odds[y as usize] >= cuts[y as usize] {
                 self.turn_on(y, log_odds);
             }
         }

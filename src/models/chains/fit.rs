@@ -8,11 +8,13 @@ use super::super::{Insight, Learner, Peer, Scorer};
 use super::codec;
 use super::params::{Method, Params, Threshold, parents};
 use super::predict::ChainScorer;
+use super::thresholds::HeldOut;
 use crate::data::{DROPPED, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::{Keep, LabelCounts, RowStore, RowTable, Statistic};
 use arrow::array::StructArray;
 use std::any::Any;
+use std::sync::Arc;
 
 /// Parts of which one is held out to tune thresholds.
 const THRESHOLD_PARTS: u64 = 5;
@@ -30,7 +32,7 @@ pub(super) struct RowChains {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fitted {
     /// The tasks of chain after chain, label by label.
-    pub(super) scores: LinearScores,
+    pub(super) scores: Arc<LinearScores>,
     pub(super) orders: Vec<Vec<u32>>,
     /// The threshold of each label; empty when it is the same for all.
     pub(super) thresholds: Vec<f64>,
@@ -67,31 +69,46 @@ impl Fitting<'_> {
         let keys: Vec<u64> = table.keys.iter().map(|k| (k >> 64) as u64).collect();
         let counts: Vec<f64> = table.counts.iter().map(|&n| n as f64).collect();
         let orders = self.params.orders(&self.space.labels, |y| self.labels.get(y))?;
+        let mut scores = self.scores(table, &keys, &counts, &orders)?;
+        let mut thresholds = Vec::new();
+        if !matches!(self.params.threshold, Threshold::Fixed(_)) {
+            let part;
+            (thresholds, part) = self.thresholds(table, &keys, &counts, &orders)?;
+            scores.also_fitted(&part);
+        }
+        Ok(Fitted { scores: Arc::new(scores), orders, thresholds })
+    }
+
+    /// The threshold of each label, chosen on rows that the returned scores have not seen.
+    fn thresholds(
+        &self,
+        table: &RowTable,
+        keys: &[u64],
+        counts: &[f64],
+        orders: &[Vec<u32>],
+    ) -> Result<(Vec<f64>, Arc<LinearScores>)> {
+        let held =
+            |key: &u64| held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0;
+        let train: Vec<f64> =
+            keys.iter().zip(counts).map(|(k, n)| if held(k) { 0.0 } else { *n }).collect();
+        let part = Arc::new(self.scores(table, keys, &train, orders)?);
+        let labels = self.space.labels.len();
+        let (scores, orders) = (Arc::clone(&part), orders.to_vec());
+        let scorer = self.scorer(Fitted { scores, orders, thresholds: vec![0.5; labels] });
+        let (mut rows, mut weights) = (Rows::default(), Vec::new());
+        for row in (0..table.len()).filter(|&row| held(&keys[row])) {
+            rows.push_row(&table.rows, row, None);
+            weights.push(counts[row]);
+        }
+        let (scores, chain) = scorer.before_decisions(&rows)?;
+        let held =
+            HeldOut { scores: &scores, truth: &rows.labels, weights: &weights, labels, chain };
         let thresholds = match self.params.threshold {
-            Threshold::Fixed(_) => Vec::new(),
-            Threshold::Tuned(tuned) => {
-                let held = |key: &u64| {
-                    held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0
-                };
-                let train: Vec<f64> =
-                    keys.iter().zip(&counts).map(|(k, n)| if held(k) { 0.0 } else { *n }).collect();
-                let scores = self.scores(table, &keys, &train, &orders)?;
-                let labels = self.space.labels.len();
-                let even = vec![0.5; labels];
-                let scorer =
-                    self.scorer(Fitted { scores, orders: orders.clone(), thresholds: even });
-                let (mut rows, mut weights) = (Rows::default(), Vec::new());
-                for row in (0..table.len()).filter(|&row| held(&keys[row])) {
-                    rows.push_row(&table.rows, row, None);
-                    weights.push(counts[row]);
-                }
-                let mut scores = Vec::new();
-                scorer.score(&rows, &mut scores)?;
-                tuned.thresholds(&scores, &rows.labels, &weights, labels)
-            }
+            Threshold::Tuned(tuned) => tuned.thresholds(&held),
+            Threshold::Fixed(p) => vec![p; labels],
+            Threshold::Cardinality => vec![held.cardinality_threshold(); labels],
         };
-        let scores = self.scores(table, &keys, &counts, &orders)?;
-        Ok(Fitted { scores, orders, thresholds })
+        Ok((thresholds, part))
     }
 
     fn scores(
@@ -106,7 +123,7 @@ impl Fitting<'_> {
         };
         let bags: Vec<Vec<f64>> = match self.params.method {
             Method::Ensemble => {
-                (0..orders.len() as u32).map(|bag| self.bag(bag, table, keys, weights)).collect()
+                (0..orders.len() as u32).map(|bag| self.bag(bag, table, weights)).collect()
             }
             _ => vec![weights.to_vec()],
         };
@@ -128,14 +145,16 @@ impl Fitting<'_> {
         Ok(base.fit(sample, self.params.prepare, &tasks))
     }
 
-    /// How often each row is in bag `bag`: every copy of a row is drawn by itself.
-    fn bag(&self, bag: u32, table: &RowTable, keys: &[u64], weights: &[f64]) -> Vec<f64> {
+    /// How often each row is in bag `bag`: every copy of a row is drawn by itself. A bag that no row
+    /// is in has all of them.
+    fn bag(&self, bag: u32, table: &RowTable, weights: &[f64]) -> Vec<f64> {
         let drawn = |row: usize| {
-            let copies = table.counts[row].min(u64::from(u32::MAX)) as u32;
-            let draw = |copy| bag_weight(self.params.seed, bag, keys[row], copy);
-            if weights[row] > 0.0 { (0..copies).map(draw).sum() } else { 0.0 }
+            // The lower half of a key is of features and labels.
+            let (key, copies) = (table.keys[row] as u64, table.counts[row]);
+            if weights[row] > 0.0 { bag_weight(self.params.seed, bag, key, copies) } else { 0.0 }
         };
-        (0..table.len()).map(drawn).collect()
+        let drawn: Vec<f64> = (0..table.len()).map(drawn).collect();
+        if drawn.iter().any(|w| *w > 0.0) { drawn } else { weights.to_vec() }
     }
 
     fn scorer(&self, fitted: Fitted) -> ChainScorer {
@@ -146,11 +165,11 @@ impl Fitting<'_> {
 fn scorer(params: &Params, space: &Space, fitted: Fitted) -> ChainScorer {
     let Fitted { scores, orders, thresholds } = fitted;
     let labels = space.labels.len();
-    let scores: Vec<Box<dyn LogOdds>> = vec![Box::new(scores)];
+    let scores: Vec<Arc<dyn LogOdds>> = vec![scores];
     ChainScorer::new(params.clone(), labels, orders, scores, &thresholds)
 }
 
-/// A sentence about the tasks that did not converge.
+/// A sentence about the tasks of which a fit did not converge.
 fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
     let reports = scores.reports();
     let unfinished: Vec<usize> = (0..reports.len()).filter(|&t| !reports[t].reached).collect();
@@ -184,7 +203,7 @@ impl Fitted {
             order.iter().map(|&y| ids.labels[y as usize]).filter(|y| *y != DROPPED).collect()
         };
         Fitted {
-            scores: self.scores.remap(ids, &tasks),
+            scores: Arc::new(self.scores.remap(ids, &tasks)),
             orders: self.orders.iter().map(order).collect(),
             thresholds,
         }
@@ -227,6 +246,10 @@ impl Learner for RowChains {
         self.labels = left;
         self.fitted = None;
         Ok(())
+    }
+
+    fn takes_weights(&self) -> bool {
+        true
     }
 
     fn used(&self, space: &Space) -> Used {
@@ -286,7 +309,10 @@ impl Learner for RowChains {
     }
 
     fn notes(&self, space: &Space) -> Vec<String> {
-        self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space))
+        let mut notes =
+            self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space));
+        notes.extend(self.params.order.note(&space.labels));
+        notes
     }
 
     fn heap_size(&self) -> usize {

@@ -21,7 +21,9 @@
 //! logit P(y | x, pa) = b_y + w_y x + sum_(j in pa, j on) v_yj
 //! ```
 //!
-//! Chains are trained on true labels (Read et al.) and predict on predicted ones. `pcc` multiplies
+//! Chains are trained on true labels (Read et al.) and predict on predicted ones: a label is on for
+//! those after it from the threshold of `cc` on, and in `ecc`, whose threshold is one of votes, from one
+//! half on. `pcc` multiplies
 //! the conditional probabilities along the order: `P(Y | x) = prod_y P(y | x, labels before y)`. Up to
 //! 15 labels it looks at every set that can still win; beyond, a beam search keeps `beam` candidates,
 //! and the probability of a label is its mean over them.
@@ -30,14 +32,17 @@
 //!
 //! Fitting: passes over the rows, shared by eight labels at a time; memory follows the rows. Scoring
 //! all labels of a batch is one matrix product; a chain then adds one row of its table for each label
-//! that is on.
+//! that is on. `pcc` looks at up to `2^L` sets of a row for its scores while there are at most 15
+//! labels (the most probable set needs few of them), and beyond at `beam L`. Chains hold `L^2` links
+//! each, of which there may be 2^28.
 //!
 //! # References
 //!
 //! - J. Read, B. Pfahringer, G. Holmes, E. Frank: Classifier chains for multi-label classification.
 //! - K. Dembczynski, W. Cheng, E. Huellermeier: Bayes optimal multilabel classification via
 //!   probabilistic classifier chains.
-//! - L. Sucar et al. and the authors of PACC-LDF for Eq. 16.
+//! - L. Sun, M. Kudo: Multi-label classification by polytree-augmented classifier chains with
+//!   label-dependent features (PACC-LDF), for Eq. 16.
 
 mod codec;
 mod counts;

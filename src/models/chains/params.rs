@@ -55,10 +55,12 @@ const PREPARE: Parameter = Parameter {
 const THRESHOLD: Parameter = Parameter {
     name: "threshold",
     default: "0.5",
-    allowed: Allowed::Custom("a number from 0 to 1|tuned(macro_f1|micro_f1|hamming_score)", |v| {
-        Threshold::from_value(v).is_some()
-    }),
-    help: "the probability from which a label is predicted; tuned: per label, on a held-out fifth",
+    allowed: Allowed::Custom(
+        "a number from 0 to 1|tuned(macro_f1|micro_f1|hamming_score)|cardinality",
+        |v| Threshold::from_value(v).is_some(),
+    ),
+    help: "the probability from which a label is predicted; on a held-out fifth, tuned: per label the best, \
+           cardinality: the one that gives rows as many labels as they have",
 };
 const SEED: Parameter = Parameter {
     name: "seed",
@@ -72,7 +74,9 @@ const KEEP: Parameter = Parameter {
     allowed: Allowed::Words(&["none", "all"]),
     help: "rows kept in the finished model: with all it can learn on, merge and forget",
 };
-// A chain with so many links would not end.
+/// Links are tables of labels times labels, at most 2 GiB of them: 16384 labels in one chain, 5181 in
+/// each of ten.
+const MAX_LINKS: u128 = 1 << 28;
 const MAX_LABELS: Parameter = Parameter { default: "100000", ..bounds::MAX_LABELS };
 
 pub(super) const BR: &[Parameter] =
@@ -134,11 +138,8 @@ impl Order {
     }
 
     /// The labels of `names`, in name order, in this order; `count` says how many rows have a label.
-    ///
-    /// # Errors
-    ///
-    /// A given label that no row has.
-    pub(super) fn of(&self, names: &Vocabulary, count: impl Fn(u32) -> f64) -> Result<Vec<u32>> {
+    /// Given labels that are not among them are left out.
+    pub(super) fn of(&self, names: &Vocabulary, count: impl Fn(u32) -> f64) -> Vec<u32> {
         let mut order: Vec<u32> = (0..names.len() as u32).collect();
         match self {
             Order::Random(seed) => {
@@ -150,17 +151,26 @@ impl Order {
             Order::Given(given) => {
                 let mut place = vec![given.len(); names.len()];
                 for (i, name) in given.iter().enumerate() {
-                    let y = names.get(name).ok_or_else(|| {
-                        Error::data(format!(
-                            "order=given names label `{name}`, which no row has: leave it out"
-                        ))
-                    })?;
-                    place[y as usize] = i;
+                    if let Some(y) = names.get(name) {
+                        place[y as usize] = i;
+                    }
                 }
                 order.sort_by_key(|&y| (place[y as usize], y));
             }
         }
-        Ok(order)
+        order
+    }
+
+    /// A sentence about the given labels that are not in `names`.
+    pub(super) fn note(&self, names: &Vocabulary) -> Option<String> {
+        let Order::Given(given) = self else { return None };
+        let strange = |name: &&String| names.get(name).is_none();
+        let strange: Vec<String> =
+            given.iter().filter(strange).map(|name| format!("`{name}`")).collect();
+        (!strange.is_empty()).then(|| {
+            let names = strange.join(", ");
+            format!("order=given names labels that no row has, which were left out: {names}")
+        })
     }
 }
 
@@ -171,6 +181,8 @@ pub(super) enum Threshold {
     Fixed(f64),
     /// For each label the best on held-out rows.
     Tuned(Tuned),
+    /// The same for every label: with it held-out rows get as many labels as they have.
+    Cardinality,
 }
 
 impl Threshold {
@@ -180,6 +192,7 @@ impl Threshold {
                 [(None, Value::Word(metric))] => Tuned::from_name(metric).map(Threshold::Tuned),
                 _ => None,
             },
+            Value::Word(word) if word == "cardinality" => Some(Threshold::Cardinality),
             other => {
                 let p = other.as_number()?;
                 (0.0..=1.0).contains(&p).then_some(Threshold::Fixed(p))
@@ -241,8 +254,10 @@ impl Params {
         if self.counts() {
             let useless = if self.prepare != Prepare::None {
                 Some("prepare")
-            } else if matches!(self.threshold, Threshold::Tuned(_)) {
+            } else if let Threshold::Tuned(_) = self.threshold {
                 Some("threshold=tuned")
+            } else if self.threshold == Threshold::Cardinality {
+                Some("threshold=cardinality")
             } else if self.keep {
                 Some("keep")
             } else {
@@ -275,17 +290,39 @@ impl Params {
     }
 
     /// The order of labels in each chain.
+    ///
+    /// # Errors
+    ///
+    /// More links than there may be ([`Params::check_links`]).
     pub(super) fn orders(
         &self,
         names: &Vocabulary,
         count: impl Fn(u32) -> f64 + Copy,
     ) -> Result<Vec<Vec<u32>>> {
-        match self.method {
-            Method::Ensemble => (0..self.chains as u64)
-                .map(|chain| Order::Random(self.seed.wrapping_add(chain << 32)).of(names, count))
-                .collect(),
-            _ => Ok(vec![self.order.of(names, count)?]),
+        self.check_links(names.len())?;
+        let seed = |chain: u64| self.seed.wrapping_add(chain << 32);
+        Ok(match self.method {
+            Method::Ensemble => {
+                (0..self.chains as u64).map(|c| Order::Random(seed(c)).of(names, count)).collect()
+            }
+            _ => vec![self.order.of(names, count)],
+        })
+    }
+
+    /// Refuses more links between labels than memory is for.
+    ///
+    /// # Errors
+    ///
+    /// A limit: chains link every label with all that stand before it.
+    pub(super) fn check_links(&self, labels: usize) -> Result<()> {
+        let links = (labels as u128).pow(2) * self.chains as u128;
+        if self.chained() && links > MAX_LINKS {
+            return Err(Error::limit(format!(
+                "chains link each label with those before it, and {labels} labels make too many \
+                 links: use br, fewer labels or fewer chains"
+            )));
         }
+        Ok(())
     }
 }
 

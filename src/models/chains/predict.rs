@@ -8,6 +8,7 @@ use crate::data::{LabelSets, Rows};
 use crate::error::Result;
 use crate::math::{logit, sigmoid};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Rows that are scored at a time: their scores stay in the cache.
 const BLOCK: usize = 256;
@@ -20,7 +21,7 @@ pub(super) struct ChainScorer {
     params: Params,
     labels: usize,
     /// The tasks of all chains, or of one chain each.
-    scores: Vec<Box<dyn LogOdds>>,
+    scores: Vec<Arc<dyn LogOdds>>,
     chains: Vec<Chain>,
     /// Log-odds from which each label is predicted.
     cuts: Vec<f64>,
@@ -32,7 +33,7 @@ impl ChainScorer {
         params: Params,
         labels: usize,
         orders: Vec<Vec<u32>>,
-        scores: Vec<Box<dyn LogOdds>>,
+        scores: Vec<Arc<dyn LogOdds>>,
         thresholds: &[f64],
     ) -> Self {
         let chains = orders.into_iter().enumerate().filter_map(|(c, order)| {
@@ -41,10 +42,24 @@ impl ChainScorer {
         });
         let chains = chains.collect();
         let cuts = match params.threshold {
-            Threshold::Fixed(p) => vec![logit(p); labels],
-            Threshold::Tuned(_) => thresholds.iter().map(|&p| logit(p)).collect(),
+            Threshold::Fixed(p) => vec![cut(p); labels],
+            Threshold::Tuned(_) | Threshold::Cardinality => {
+                thresholds.iter().map(|&p| cut(p)).collect()
+            }
         };
         ChainScorer { params, labels, scores, chains, cuts }
+    }
+
+    /// The log-odds of every row without parents, and the chain that decides along them, where there
+    /// is one: what thresholds are chosen from.
+    pub(super) fn before_decisions(&self, rows: &Rows) -> Result<(Vec<f64>, Option<&Chain>)> {
+        let mut scores = Vec::new();
+        if self.params.method == Method::Chain {
+            self.each_row(rows, |row| scores.extend_from_slice(row));
+            return Ok((scores, self.chains.first()));
+        }
+        self.score(rows, &mut scores)?;
+        Ok((scores, None))
     }
 
     /// Log-odds of every chain, row by row within a chain's block of `labels` values, without parents.
@@ -83,10 +98,11 @@ impl ChainScorer {
     }
 
     /// The mean over chains, as log-odds.
-    fn vote(&self, row: &mut [f64], out: &mut [f64]) {
+    fn vote(&self, row: &mut [f64], even: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         for (chain, z) in self.chains.iter().zip(row.chunks_exact_mut(self.labels.max(1))) {
-            chain.greedy(z);
+            // The threshold is one of votes: each chain decides by what is more probable.
+            chain.greedy(z, even);
             for (sum, z) in out.iter_mut().zip(z) {
                 *sum += match self.params.vote_sets {
                     true => f64::from(u8::from(*z >= 0.0)),
@@ -99,6 +115,11 @@ impl ChainScorer {
     }
 }
 
+/// The log-odds from which a label is predicted whose threshold is `p`: a sure label reaches 1.
+pub(super) fn cut(p: f64) -> f64 {
+    logit(p).min(logit(SURE.1))
+}
+
 fn log_odds(p: f64) -> f64 {
     logit(p.clamp(SURE.0, SURE.1))
 }
@@ -107,15 +128,15 @@ impl Scorer for ChainScorer {
     fn score(&self, rows: &Rows, out: &mut Vec<f64>) -> Result<()> {
         out.clear();
         out.reserve(rows.len * self.labels);
-        let mut buffer = vec![0.0; self.labels];
+        let (mut buffer, even) = (vec![0.0; self.labels], vec![0.0; self.labels]);
         self.each_row(rows, |row| match (self.params.method, self.chains.first()) {
             (Method::Relevance, _) | (_, None) => out.extend_from_slice(row),
             (Method::Chain, Some(chain)) => {
-                chain.greedy(row);
+                chain.greedy(row, &self.cuts);
                 out.extend_from_slice(row);
             }
             (Method::Ensemble, _) => {
-                self.vote(row, &mut buffer);
+                self.vote(row, &even, &mut buffer);
                 out.extend_from_slice(&buffer);
             }
             (Method::Probabilistic, Some(chain)) => {

@@ -3,7 +3,9 @@
 mod agreement;
 mod behaviour;
 mod edges;
+mod ensembles;
 mod search;
+mod thresholds;
 
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{

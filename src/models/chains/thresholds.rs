@@ -1,5 +1,7 @@
 //! From which probability a label is predicted, chosen on held-out rows.
 
+use super::decode::Chain;
+use super::predict::cut;
 use crate::data::LabelSets;
 use crate::math::sigmoid;
 
@@ -21,46 +23,121 @@ impl Tuned {
         }
     }
 
-    /// The best threshold of each label for rows with log-odds `scores`, label sets `truth` and
-    /// `weights`. A label that no row has keeps 0.5.
+    /// The best threshold of each label on `held`. A label that no row has keeps 0.5.
+    ///
+    /// Labels of a chain are taken in its order, each with the log-odds that follow from the
+    /// thresholds of those before it.
     ///
     /// Micro F1 does not fall apart into labels. But the largest `F` with
     /// `max sum_y (2 TP_y - F (predicted_y + true_y)) >= 0` is its maximum (Dinkelbach), and that
     /// sum does.
-    pub(super) fn thresholds(
-        self,
-        scores: &[f64],
-        truth: &LabelSets,
-        weights: &[f64],
-        labels: usize,
-    ) -> Vec<f64> {
-        let curves: Vec<Curve> =
-            (0..labels).map(|y| Curve::new(scores, truth, weights, y, labels)).collect();
+    pub(super) fn thresholds(self, held: &HeldOut) -> Vec<f64> {
         match self {
-            Tuned::HammingScore => {
-                curves.iter().map(|c| c.best(|tp, k, _| 2.0 * tp - k).0).collect()
-            }
+            Tuned::HammingScore => held.best(|tp, k, _| 2.0 * tp - k).0,
             Tuned::MacroF1 => {
                 let f1 = |tp: f64, k: f64, p: f64| if tp > 0.0 { 2.0 * tp / (k + p) } else { 0.0 };
-                curves.iter().map(|c| c.best(f1).0).collect()
+                held.best(f1).0
             }
             Tuned::MicroF1 => {
-                let mut f = 0.0;
+                let mut best = (held.best(|tp, _, _| tp), 0.0);
                 loop {
-                    let cuts: Vec<(f64, usize)> =
-                        curves.iter().map(|c| c.best(|tp, k, p| 2.0 * tp - f * (k + p))).collect();
-                    let sums = curves.iter().zip(&cuts).map(|(c, cut)| c.at(cut.1));
-                    let (tp, all) = sums.fold((0.0, 0.0), |s, (tp, k, p)| (s.0 + tp, s.1 + k + p));
-                    let next = if all > 0.0 { 2.0 * tp / all } else { 0.0 };
+                    let (tp, all) = best.0.1;
+                    let f = if all > 0.0 { 2.0 * tp / all } else { 0.0 };
                     // It rises until it is the maximum.
-                    if next <= f {
-                        return cuts.into_iter().map(|c| c.0).collect();
+                    if f <= best.1 {
+                        return best.0.0;
                     }
-                    f = next;
+                    best = (held.best(|tp, k, p| 2.0 * tp - f * (k + p)), f);
                 }
             }
         }
     }
+}
+
+/// Rows that thresholds are chosen on.
+pub(super) struct HeldOut<'a> {
+    /// The log-odds of every label, row by row; those without parents where there is a chain.
+    pub(super) scores: &'a [f64],
+    pub(super) truth: &'a LabelSets,
+    pub(super) weights: &'a [f64],
+    pub(super) labels: usize,
+    /// The chain whose decisions change the log-odds of labels after them.
+    pub(super) chain: Option<&'a Chain>,
+}
+
+impl HeldOut<'_> {
+    /// For each label the threshold with the largest `value(true positives, predicted, positives)`;
+    /// and over all labels the true positives, and the sum of predicted and positives.
+    fn best(&self, value: impl Fn(f64, f64, f64) -> f64 + Copy) -> (Vec<f64>, (f64, f64)) {
+        let mut scores = self.scores.to_vec();
+        let (mut thresholds, mut sums) = (vec![0.5; self.labels], (0.0, 0.0));
+        let mut decide = |y: u32| {
+            let curve = Curve::new(&scores, self.truth, self.weights, y as usize, self.labels);
+            let (threshold, at) = curve.best(value);
+            let (tp, k, p) = curve.at(at);
+            sums = (sums.0 + tp, sums.1 + k + p);
+            thresholds[y as usize] = threshold;
+            if let Some(chain) = self.chain {
+                for row in scores.chunks_exact_mut(self.labels) {
+                    if row[y as usize] >= cut(threshold) {
+                        chain.turn_on(y, row);
+                    }
+                }
+            }
+        };
+        match self.chain {
+            Some(chain) => chain.order().iter().for_each(|&y| decide(y)),
+            None => (0..self.labels as u32).for_each(decide),
+        }
+        (thresholds, sums)
+    }
+
+    /// The one threshold with which the rows get as many labels as they have; 0.5 without rows.
+    ///
+    /// Decisions of a chain depend on it, and it on them: it is looked for a few times.
+    pub(super) fn cardinality_threshold(&self) -> f64 {
+        let size = |(set, weight): (&[u32], &f64)| weight * set.len() as f64;
+        let wanted: f64 = self.truth.iter().zip(self.weights).map(size).sum();
+        let mut threshold = 0.5;
+        for _ in 0..if self.chain.is_some() { ROUNDS } else { 1 } {
+            let mut scores = self.scores.to_vec();
+            if let Some(chain) = self.chain {
+                let cuts = vec![cut(threshold); self.labels];
+                scores.chunks_exact_mut(self.labels).for_each(|row| chain.greedy(row, &cuts));
+            }
+            let next = at_weight(&scores, self.weights, self.labels, wanted);
+            if next == threshold {
+                break;
+            }
+            threshold = next;
+        }
+        threshold
+    }
+}
+
+/// How often a threshold and the decisions of a chain are fitted to each other.
+const ROUNDS: usize = 10;
+
+/// The threshold that scores of a weight nearest to `wanted` reach, half way to the next score.
+fn at_weight(scores: &[f64], weights: &[f64], labels: usize, wanted: f64) -> f64 {
+    let row = |(scores, weight): (&[f64], &f64)| scores.iter().map(|z| (*z, *weight)).collect();
+    let mut scores: Vec<(f64, f64)> =
+        scores.chunks_exact(labels.max(1)).zip(weights).flat_map::<Vec<_>, _>(row).collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if scores.is_empty() {
+        return 0.5;
+    }
+    // (distance from what is wanted, threshold) of every cut between different scores.
+    let (mut best, mut above, mut weight) = ((wanted, 1.0), 1.0, 0.0);
+    for group in scores.chunk_by(|a, b| a.0 == b.0) {
+        let p = sigmoid(group[0].0);
+        if (weight - wanted).abs() < best.0 {
+            best = ((weight - wanted).abs(), 0.5 * (above + p));
+        }
+        weight += group.iter().map(|s| s.1).sum::<f64>();
+        above = p;
+    }
+    if (weight - wanted).abs() < best.0 { 0.0 } else { best.1 }
 }
 
 /// What each threshold of one label gives on the held-out rows.
@@ -177,7 +254,15 @@ mod tests {
         let (scores, truth) = example();
         let grid: Vec<f64> = (0..=40).map(|i| f64::from(i) / 40.0).collect();
         for tuned in [Tuned::HammingScore, Tuned::MacroF1, Tuned::MicroF1] {
-            let found = tuned.thresholds(&scores, &truth, &[1.0; 8], 3);
+            let weights = [1.0; 8];
+            let held = HeldOut {
+                scores: &scores,
+                truth: &truth,
+                weights: &weights,
+                labels: 3,
+                chain: None,
+            };
+            let found = tuned.thresholds(&held);
             let reached = value(tuned, &counts(&scores, &truth, &found));
             for a in &grid {
                 for b in &grid {
@@ -194,9 +279,28 @@ mod tests {
     fn labels_without_rows_keep_one_half() {
         let mut truth = LabelSets::default();
         truth.push([]);
+        let one =
+            HeldOut { scores: &[3.0], truth: &truth, weights: &[1.0], labels: 1, chain: None };
+        let none = LabelSets::default();
+        let none = HeldOut { scores: &[], truth: &none, weights: &[], labels: 0, chain: None };
         for tuned in [Tuned::HammingScore, Tuned::MacroF1, Tuned::MicroF1] {
-            assert_eq!(tuned.thresholds(&[3.0], &truth, &[1.0], 1), [0.5]);
+            assert_eq!(tuned.thresholds(&one), [0.5]);
+            assert!(tuned.thresholds(&none).is_empty());
         }
-        assert!(Tuned::HammingScore.thresholds(&[], &LabelSets::default(), &[], 0).is_empty());
+        assert_eq!(none.cardinality_threshold(), 0.5);
+    }
+
+    #[test]
+    fn cardinality_is_that_of_the_rows() {
+        let (scores, truth) = example();
+        let held = |weights: &[f64]| {
+            let held = HeldOut { scores: &scores, truth: &truth, weights, labels: 3, chain: None };
+            held.cardinality_threshold()
+        };
+        // Nine labels in all: the ninth of the scores is 0.4, the tenth 0.35.
+        assert!((held(&[1.0; 8]) - 0.375).abs() < 1e-12, "{}", held(&[1.0; 8]));
+        // Of the first row alone one label: 0.9 is the highest, 0.4 the next.
+        let first = held(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert!((0.4..0.9).contains(&first), "{first}");
     }
 }

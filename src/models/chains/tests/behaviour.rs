@@ -26,21 +26,6 @@ fn orders_are_what_they_say() {
 }
 
 #[test]
-fn an_ensemble_is_the_mean_of_its_chains() {
-    let (labels, features) = dependent(200, 5);
-    let one = train("ecc(chains=1)", &labels, &features);
-    let ten = train("ecc", &labels, &features);
-    assert_ne!(log_odds(&one, &features), log_odds(&ten, &features));
-    let votes = train("ecc(vote=set)", &labels, &features);
-    for z in log_odds(&votes, &features) {
-        let tenths = 10.0 * crate::math::sigmoid(z);
-        assert!((tenths - tenths.round()).abs() < 1e-9, "{tenths}");
-    }
-    let other = train("ecc(seed=2)", &labels, &features);
-    assert_ne!(log_odds(&other, &features), log_odds(&ten, &features));
-}
-
-#[test]
 fn tuned_thresholds_find_rare_labels() {
     // A label of one row in eight that the features only hint at: at one half it is never predicted.
     let rows = 800;
@@ -79,6 +64,51 @@ fn a_grid_picks_a_penalty_that_fits() {
         |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(apart(&grid, &one) < 1e-4, "{}", apart(&grid, &one));
     assert!(apart(&grid, &weak) > 1.0);
+}
+
+#[test]
+fn a_grid_is_shared_where_held_out_rows_say_too_little() {
+    // As above, with eight labels on two rows each: they get the penalty of the others.
+    let rows = 80;
+    let mut columns: Vec<Vec<f64>> =
+        (0..40).map(|d| (0..rows).map(|r| noise(r * 40 + d) - 0.5).collect()).collect();
+    let signal: Vec<f64> = (0..rows).map(|r| noise(r + 9_999) - 0.5).collect();
+    let names: Vec<String> = (0..8).map(|y| format!("rare{y}")).collect();
+    let set = |r: u64| {
+        let on = signal[r as usize] + 0.3 * (noise(r + 77_777) - 0.5) > 0.0;
+        let rare = (0..8u64).filter(|y| r == 7 * y + 3 || r == 5 * y + 40);
+        let rare = rare.map(|y| names[y as usize].as_str());
+        rare.chain(on.then_some("a")).collect::<Vec<_>>()
+    };
+    let labels = label_lists((0..rows).map(set));
+    columns.push(signal.clone());
+    let x = numbers(&columns);
+    let grid = train("br(base=logistic(lambda=grid(10, 1, 0.001)))", &labels, &x);
+    let one = train("br(base=logistic(lambda=1))", &labels, &x);
+    let (grid, one) = (log_odds(&grid, &x), log_odds(&one, &x));
+    let apart = grid.iter().zip(&one).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart < 1e-4, "{apart}");
+}
+
+#[test]
+fn a_weight_is_a_number_of_copies() {
+    let (labels, features) = dependent(60, 3);
+    let weights: ArrayRef =
+        Arc::new(Float64Array::from_iter_values((0..60).map(|r| f64::from(r % 4))));
+    let copies = (0..60u32).flat_map(|r| std::iter::repeat_n(r, r as usize % 4));
+    let copies: Vec<u32> = copies.collect();
+    for spec in ["br", "cc(base=svm)", "ecc(chains=2, prepare=standard)"] {
+        let mut weighted = Trainer::try_new(&Registry::default(), spec).unwrap();
+        weighted.observe_weighted(&labels, &features, Some(&weights)).unwrap();
+        let repeated =
+            train(spec, &slice(&labels, copies.clone()), &slice(&features, copies.clone()));
+        let weighted = weighted.finish().unwrap();
+        assert_eq!(log_odds(&weighted, &features), log_odds(&repeated, &features), "{spec}");
+    }
+    let half: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 60]));
+    let mut refused = Trainer::try_new(&Registry::default(), "br").unwrap();
+    let error = refused.observe_weighted(&labels, &features, Some(&half)).unwrap_err();
+    assert!(error.to_string().contains("weight 0.5"), "{error}");
 }
 
 #[test]

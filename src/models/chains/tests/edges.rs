@@ -175,10 +175,49 @@ fn parameters_that_would_do_nothing_are_refused() {
 }
 
 #[test]
-fn a_given_order_names_labels_that_exist() {
+fn a_given_label_that_no_row_has_is_left_out_and_told() {
     let (labels, features) = dependent(50, 3);
-    let trainer = trainer("cc(order=given(l02, nothing))", &labels, &features);
-    let error = trainer.finish().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Data);
-    assert!(error.to_string().contains("`nothing`, which no row has"), "{error}");
+    for base in ["logistic", "naive_bayes"] {
+        let spec = |order: &str| format!("cc(base={base}, order=given({order}))");
+        let model = train(&spec("nothing, l02, 'more of it'"), &labels, &features);
+        assert_eq!(
+            model.notes(),
+            [
+                "order=given names labels that no row has, which were left out: `nothing`, `more of it`"
+            ]
+        );
+        let known = train(&spec("l02"), &labels, &features);
+        assert!(known.notes().is_empty());
+        assert_eq!(log_odds(&model, &features), log_odds(&known, &features));
+    }
+}
+
+#[test]
+fn chains_of_too_many_labels_are_refused() {
+    let names: Vec<String> = (0..16_385).map(|y| format!("l{y}")).collect();
+    let labels = label_lists([names.iter().map(String::as_str).collect()]);
+    let x = numbers(&[vec![1.0]]);
+    for spec in ["cc", "pcc(base=naive_bayes)", "ecc(chains=2)"] {
+        let mut trainer = Trainer::try_new(&Registry::default(), spec).unwrap();
+        let error = trainer.observe(&labels, &x).and_then(|_| trainer.finish()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{spec}: {error}");
+        assert!(error.to_string().contains("16385 labels make too many links"), "{error}");
+    }
+    train("br", &labels, &x);
+}
+
+#[test]
+fn fits_to_a_part_of_the_rows_are_told_too() {
+    // From where the grid ended the last fit needs few steps, from zero the first needs more.
+    let (labels, features) = dependent(150, 4);
+    let steps = |max: u32| {
+        let spec = format!("br(base=logistic(lambda=grid(1, 0.1, 0.01), max_steps={max}))");
+        train(&spec, &labels, &features).notes()
+    };
+    assert!(steps(100).is_empty());
+    assert_eq!(steps(1).len(), 1);
+    for base in ["logistic", "svm(lambda=0.1)"] {
+        let spec = format!("br(base={base}, threshold=tuned(macro_f1))");
+        assert!(train(&spec, &labels, &features).notes().is_empty(), "{spec}");
+    }
 }
