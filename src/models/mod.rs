@@ -22,6 +22,7 @@ mod algorithm;
 mod base;
 mod bounds;
 mod chains;
+mod decay;
 mod grouped;
 mod keep;
 mod lazy;
@@ -38,6 +39,7 @@ mod trainer;
 pub use algorithm::{
     Algorithm, Capabilities, Follower, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
+pub use decay::Decay;
 pub use grouped::GroupedTrainer;
 pub use lists::LabelLists;
 pub use model::Model;
