@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use serde_json::{Value, json};
+use std::fmt;
 
 /// How the weights of a model have faded while it learned.
 ///
@@ -91,6 +92,20 @@ impl Decay {
                 Ok(Decay::Time { half_life, landmark })
             }
             _ => Err(Error::corrupt("the decay of the model cannot be read")),
+        }
+    }
+}
+
+impl fmt::Display for Decay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decay::Stream => {
+                f.write_str("weights have faded row by row of one stream: it merges with no other")
+            }
+            Decay::Time { half_life, landmark } => write!(
+                f,
+                "weights halve every {half_life} of event time and are those at time {landmark}"
+            ),
         }
     }
 }

@@ -182,7 +182,9 @@ impl Model {
 
     /// What a user should know about what was learned, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        self.learner.notes(&self.space)
+        let mut notes = self.learner.notes(&self.space);
+        notes.extend(self.decay.map(|decay| decay.to_string()));
+        notes
     }
 
     /// Reads features into rows in the numbering of this model.

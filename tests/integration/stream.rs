@@ -379,6 +379,8 @@ fn models_that_forgot_merge_only_where_that_means_something() {
         assert!(code == 2 && text.contains("cannot be merged"), "{text}");
     }
     place.ok(&split("merge time.labelflow time.labelflow -o merged.labelflow"));
+    let shown = place.ok(&split("inspect merged.labelflow"));
+    assert!(shown.contains("note: weights halve every 50 of event time"), "{shown}");
 }
 
 #[test]
