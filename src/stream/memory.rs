@@ -53,31 +53,18 @@ impl Memory {
     /// What `trainer`, which is to forget so from now on, needs to know.
     pub(super) fn new(forgetting: &Forgetting, trainer: &mut Trainer) -> Self {
         let step = forgetting.step();
-        match *forgetting {
-            Forgetting::Decay { half_life } => {
-                let mut memory = Memory::Fading { half_life, step, landmark: None };
-                memory.adopt(trainer);
-                memory
-            }
-            _ if trainer.faded().is_some() => {
-                // Rows of weight 1 beside those that have faded: only this stream knows which.
-                trainer.fades(Decay::Stream);
-                Memory::without_decay(forgetting, step)
-            }
-            _ => Memory::without_decay(forgetting, step),
-        }
-    }
-
-    fn without_decay(forgetting: &Forgetting, step: i64) -> Self {
-        match forgetting {
-            Forgetting::Never | Forgetting::Decay { .. } => Memory::Whole,
+        let mut memory = match *forgetting {
+            Forgetting::Never => Memory::Whole,
+            Forgetting::Decay { half_life } => Memory::Fading { half_life, step, landmark: None },
             Forgetting::Window { length } => {
                 let length = length.length();
                 let blocks = length / step + i64::from(length % step > 0);
                 let (front, back) = (Vec::new(), Vec::new());
                 Memory::Sliding(Box::new(Sliding { step, blocks, open: None, front, back }))
             }
-        }
+        };
+        memory.adopt(trainer);
+        memory
     }
 
     /// Forgets what is due before a row at `position` (a row number, or a time) is learned.
@@ -140,17 +127,16 @@ impl Memory {
         }
     }
 
-    /// Takes the time of weights from `trainer`, where they have faded by event time as here.
+    /// Takes the time of weights from `trainer`, where they have faded by event time as here. What
+    /// has faded otherwise means something in this stream only.
     pub(super) fn adopt(&mut self, trainer: &mut Trainer) {
-        let Memory::Fading { half_life, step, landmark } = self else { return };
-        match trainer.faded() {
-            Some(Decay::Time { half_life: known, landmark: at })
-                if *half_life == Span::Time(known) =>
-            {
-                *landmark = Some(at.div_euclid(*step));
-            }
-            Some(_) => trainer.fades(Decay::Stream),
-            None => {}
+        match (self, trainer.faded()) {
+            (_, None) => {}
+            (
+                Memory::Fading { half_life: Span::Time(half_life), step, landmark },
+                Some(Decay::Time { half_life: known, landmark: at }),
+            ) if *half_life == known => *landmark = Some(at.div_euclid(*step)),
+            _ => trainer.fades(Decay::Stream),
         }
     }
 }
