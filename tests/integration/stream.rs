@@ -331,6 +331,9 @@ fn files_that_come_late_are_named_and_files_that_are_done_may_be_put_away() {
     let out = place.run(&split(command));
     let text = String::from_utf8(out.stderr).unwrap();
     assert!(out.status.success() && text.contains("600 learned"), "{text}");
+    std::fs::remove_dir_all(place.path("in")).unwrap();
+    let (code, text) = place.failure(&split(command));
+    assert!(code == 2 && text.contains("`in` does not exist"), "{text}");
 }
 
 #[test]

@@ -116,6 +116,12 @@ impl Files {
             let Some(input) = self.inputs.get(self.input) else { return Ok(None) };
             let next = match (input.is_dir(), &self.last) {
                 (false, None) => Some(input.clone()),
+                (false, Some(last)) if last != input => {
+                    return Err(Error::not_found(format!(
+                        "the directory `{}` is gone: put it back, and start again",
+                        input.display()
+                    )));
+                }
                 (false, Some(_)) => None,
                 (true, _) => {
                     let dir = input.clone();
@@ -312,8 +318,9 @@ impl Source for Files {
         self.started = true;
         if position["whole"] == true {
             // It is not needed any more, and may have been put away.
+            let is_input = self.inputs.get(self.input) == Some(&file);
             self.last = Some(file);
-            return self.check_inputs(self.input + 1);
+            return self.check_inputs(self.input + usize::from(is_input));
         }
         self.skip = position["row"].as_u64().ok_or_else(unfit)?;
         if !file.exists() {
