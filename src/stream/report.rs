@@ -89,7 +89,7 @@ impl RunningReport {
     #[must_use]
     pub fn keep(mut self, rows: u64) -> Self {
         // What is in a block of the window has a place.
-        self.keep = Some(rows.max(2 * self.window));
+        self.keep = Some(rows.max(self.window.saturating_mul(2)));
         self
     }
 
