@@ -1,9 +1,16 @@
 //! The ratios of the streaming stage, measured in one run on one generated file.
 //!
 //! Each line compares two jobs of seconds with each other, alternating, and takes the best of
-//! three. `LABELFLOW_BENCH_ROWS` sets the number of rows (default 200,000), `LABELFLOW_LONG_ROWS`
-//! the length of the long stream whose memory is compared with that of a million rows (default
-//! 5,000,000; the full comparison is 50,000,000).
+//! three:
+//!
+//! - `labelflow stream` against `labelflow score`, Parquet to Parquet, both with all threads;
+//! - scoring against row-exact test-then-train of the same batches in memory, both on one thread,
+//!   since rows can only be learned one after the other;
+//! - the peak memory of a long stream through a pipe against that of a million rows.
+//!
+//! `LABELFLOW_BENCH_ROWS` sets the number of rows (default 200,000), `LABELFLOW_LONG_ROWS` the length
+//! of the long stream (default 5,000,000). The full comparison is
+//! `LABELFLOW_LONG_ROWS=50000000 cargo bench --bench stream`.
 
 // A benchmark that cannot be set up has to stop.
 #![allow(clippy::expect_used, clippy::panic)]
@@ -54,7 +61,7 @@ fn main() {
     let (scoring, learning) = in_memory(rows.min(50_000));
     println!("scoring {scoring:.0} rows/s, test-then-train {learning:.0} rows/s, one thread");
     report(
-        "scoring against row-exact learning",
+        "scoring against row-exact learning, both on one thread",
         scoring / learning,
         "at most 5",
         scoring <= 5.0 * learning,

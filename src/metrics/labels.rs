@@ -2,6 +2,7 @@
 
 use super::SetMetrics;
 use super::ratio_sum::{read_count, unfit};
+use crate::data::DROPPED;
 use crate::error::Result;
 use crate::stats::{StateReader, StateWriter};
 use std::cmp::Ordering;
@@ -125,7 +126,8 @@ impl LabelTables {
     pub(super) fn remap(&self, new_ids: &[u32]) -> Self {
         debug_assert!(new_ids.len() >= self.0.len(), "every label needs a new number");
         let mut out = LabelTables::default();
-        for (table, &id) in self.0.iter().zip(new_ids).filter(|(table, _)| !table.is_empty()) {
+        let kept = self.0.iter().zip(new_ids).filter(|(t, id)| !t.is_empty() && **id != DROPPED);
+        for (table, &id) in kept {
             out.table(id).add(table);
         }
         out

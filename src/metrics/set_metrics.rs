@@ -75,7 +75,8 @@ impl SetMetrics {
 
     /// The same statistic under new label numbers: label i becomes `new_ids[i]`.
     ///
-    /// `new_ids` are distinct and cover every label seen.
+    /// `new_ids` are distinct and cover every label seen. The counts of a label whose number is
+    /// [`DROPPED`](crate::data::DROPPED) are left out; what is known of rows stays.
     #[must_use]
     pub fn remap(&self, new_ids: &[u32]) -> Self {
         SetMetrics { examples: self.examples.clone(), labels: self.labels.remap(new_ids) }

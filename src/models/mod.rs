@@ -23,6 +23,7 @@ mod base;
 mod bounds;
 mod chains;
 mod columns;
+mod decay;
 mod grouped;
 mod keep;
 mod lazy;
@@ -40,6 +41,7 @@ pub use algorithm::{
     Algorithm, Capabilities, Follower, Insight, Learner, Peer, RankedSet, Scorer, closed, same_kind,
 };
 pub use columns::{holds_features, root, split_columns};
+pub use decay::Decay;
 pub use grouped::GroupedTrainer;
 pub use lists::LabelLists;
 pub use model::Model;

@@ -1,7 +1,7 @@
 //! Trained models.
 
 use super::{
-    Algorithm, CheckedSpec, Insight, LabelLists, Learner, Peer, RankedSet, Scorer, Trainer,
+    Algorithm, CheckedSpec, Decay, Insight, LabelLists, Learner, Peer, RankedSet, Scorer, Trainer,
 };
 use crate::data::{Binding, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
@@ -37,6 +37,7 @@ pub struct Model {
     digest: Option<Box<str>>,
     /// A hash of what decides how features are read.
     reading: OnceLock<u128>,
+    decay: Option<Decay>,
 }
 
 impl Model {
@@ -50,7 +51,19 @@ impl Model {
     ) -> Self {
         let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
         let (digest, reading) = (None, OnceLock::new());
-        Model { algorithm, spec, space, rows, learner, scorer, binding, buffers, digest, reading }
+        Model {
+            algorithm,
+            spec,
+            space,
+            rows,
+            learner,
+            scorer,
+            binding,
+            buffers,
+            digest,
+            reading,
+            decay: None,
+        }
     }
 
     /// The model of a learner whose parameters are fitted.
@@ -72,6 +85,17 @@ impl Model {
         self
     }
 
+    /// The same model, whose weights have faded so.
+    pub(crate) fn with_decay(mut self, decay: Option<Decay>) -> Self {
+        self.decay = decay;
+        self
+    }
+
+    /// How its weights have faded while it learned; `None` when it never forgot.
+    pub fn decay(&self) -> Option<Decay> {
+        self.decay
+    }
+
     /// The digest of the bytes it was read from, if it was read from bytes.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
@@ -79,10 +103,12 @@ impl Model {
 
     /// The same model with a closed learner, where its algorithm has one.
     pub(super) fn closed(self) -> Result<Self> {
+        let decay = self.decay;
         Ok(match self.learner.close(&self.space)? {
             None => self,
             Some(closed) => Model::fitted(self.algorithm, self.spec, self.space, self.rows, closed),
-        })
+        }
+        .with_decay(decay))
     }
 
     /// The algorithm that learned it.
@@ -119,7 +145,9 @@ impl Model {
     pub fn reopen(&self) -> Result<Trainer> {
         let same = self.learner.remap(&self.space.sorted(&Used::all(&self.space)).1);
         let space = self.space.clone();
-        Trainer::with_learner(self.algorithm, self.spec.clone(), space, self.rows, same)
+        let reopened =
+            Trainer::with_learner(self.algorithm, self.spec.clone(), space, self.rows, same)?;
+        Ok(reopened.with_decay(self.decay))
     }
 
     /// The fitted parameters.
@@ -154,7 +182,9 @@ impl Model {
 
     /// What a user should know about what was learned, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        self.learner.notes(&self.space)
+        let mut notes = self.learner.notes(&self.space);
+        notes.extend(self.decay.map(|decay| decay.to_string()));
+        notes
     }
 
     /// Reads features into rows in the numbering of this model.

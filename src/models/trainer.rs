@@ -4,7 +4,7 @@ use super::bounds::check_bounds;
 use super::columns::split_columns;
 use super::grouped::CopyBuffer;
 use super::reader::RowReader;
-use super::{Algorithm, CheckedSpec, Learner, Model, Registry};
+use super::{Algorithm, CheckedSpec, Decay, Learner, Model, Registry};
 use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef};
@@ -53,6 +53,8 @@ pub struct Trainer {
     /// Rows that came before the first vector of a column of vectors, whose length is not known
     /// yet.
     waiting: Vec<Batch>,
+    /// How weights have faded.
+    decay: Option<Decay>,
 }
 
 /// Labels, features and weights of some rows.
@@ -123,6 +125,7 @@ impl Trainer {
             buffer: Rows::default(),
             compact_at: COMPACT_FROM,
             waiting: Vec::new(),
+            decay: None,
         })
     }
 
@@ -310,6 +313,24 @@ impl Trainer {
         Ok(())
     }
 
+    /// The same trainer, whose weights have faded so.
+    pub(super) fn with_decay(mut self, decay: Option<Decay>) -> Self {
+        self.decay = decay;
+        self
+    }
+
+    /// How weights have faded.
+    pub(crate) fn faded(&self) -> Option<Decay> {
+        self.decay
+    }
+
+    /// Takes note of how weights have faded; what belongs to one stream stays there.
+    pub(crate) fn fades(&mut self, decay: Decay) {
+        if self.decay != Some(Decay::Stream) {
+            self.decay = Some(decay);
+        }
+    }
+
     /// The algorithm that learns.
     pub(crate) fn algorithm(&self) -> &Algorithm {
         &self.algorithm
@@ -373,14 +394,17 @@ impl Trainer {
     pub(crate) fn snapshot(&self, learner: &dyn Learner, rows: u64) -> Model {
         let (space, ids) = self.space.compacted(&Used::all(&self.space));
         let learner = learner.remap(&ids);
-        Model::new(self.algorithm, self.spec.clone(), space, rows, learner)
+        let model = Model::new(self.algorithm, self.spec.clone(), space, rows, learner);
+        model.with_decay(self.decay)
     }
 
     /// A trainer that goes on from a [`Trainer::snapshot`].
     pub(crate) fn resume(snapshot: &Model) -> Result<Self> {
         let learner = snapshot.learner().remap(&Remap::identity(snapshot.space()));
         let (algorithm, spec) = (*snapshot.algorithm(), snapshot.spec().clone());
-        Trainer::with_learner(algorithm, spec, snapshot.space().clone(), snapshot.rows(), learner)
+        let space = snapshot.space().clone();
+        let trainer = Trainer::with_learner(algorithm, spec, space, snapshot.rows(), learner)?;
+        Ok(trainer.with_decay(snapshot.decay()))
     }
 
     /// Learns from the rows `range` of `rows`, which were read in the numbering of `from`.
@@ -413,21 +437,40 @@ impl Trainer {
         self.observe(&labels, &features)
     }
 
-    /// Adds what `model` has seen.
+    /// Adds what `model` has seen. Where both forgot by event time, the weights of both are brought
+    /// to the later of their times.
     ///
     /// # Errors
     ///
-    /// Models of other specs or other columns; this trainer then stays as it was.
+    /// Models of other specs or other columns, or that forgot otherwise; this trainer then stays as
+    /// it was.
     pub fn merge(&mut self, model: &Model) -> Result<()> {
         self.check_spec(model)?;
+        let (decay, mine, theirs) = self.align(model)?;
         let ids = self.widen(model.space())?;
-        if ids.is_identity() {
-            self.learner.merge(model.learner())?;
+        if decay.is_none() {
+            if ids.is_identity() {
+                self.learner.merge(model.learner())?;
+            } else {
+                self.learner.merge(&*model.learner().remap(&ids))?;
+            }
         } else {
-            self.learner.merge(&*model.learner().remap(&ids))?;
+            let part = scaled(model.learner(), &ids, theirs)?;
+            let mut whole = scaled(&*self.learner, &Remap::identity(&self.space), mine)?;
+            whole.merge(&*part)?;
+            self.learner = whole;
         }
+        self.decay = decay;
         self.rows_seen = self.rows_seen.saturating_add(model.rows());
         self.observe_waiting()
+    }
+
+    /// The decay of this and `model` together, and the factor for each.
+    fn align(&self, model: &Model) -> Result<(Option<Decay>, f64, f64)> {
+        if self.rows_seen == 0 && self.decay.is_none() {
+            return Ok((model.decay(), 1.0, 1.0));
+        }
+        Decay::align(self.decay, model.decay())
     }
 
     /// Makes room for the names of `other`, within the bounds; on an error nothing changes.
@@ -443,13 +486,22 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// What was never added, what would lose more than six digits, algorithms that cannot forget.
+    /// What was never added, what would lose more than six digits, algorithms that cannot forget,
+    /// models whose weights have faded differently.
     pub fn forget(&mut self, model: &Model) -> Result<()> {
         self.check_spec(model)?;
+        let (decay, mine, theirs) = self.align(model)?;
         let mut space = self.space.clone();
         let ids = space.absorb(model.space())?;
-        self.learner.forget(&*model.learner().remap(&ids))?;
-        self.space = space;
+        if decay.is_none() {
+            self.learner.forget(&*model.learner().remap(&ids))?;
+        } else {
+            let part = scaled(model.learner(), &ids, theirs)?;
+            let mut whole = scaled(&*self.learner, &Remap::identity(&self.space), mine)?;
+            whole.forget(&*part)?;
+            self.learner = whole;
+        }
+        (self.space, self.decay) = (space, decay);
         self.rows_seen = self.rows_seen.saturating_sub(model.rows());
         Ok(())
     }
@@ -522,8 +574,18 @@ impl Trainer {
         }
         let (space, ids) = self.space.sorted(&self.learner.used(&self.space));
         let learner = self.learner.remap(&ids);
-        Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
+        let model = Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner);
+        Ok(model.with_decay(self.decay))
     }
+}
+
+/// What `learner` knows under new numbers, its weights multiplied by `factor`.
+fn scaled(learner: &dyn Learner, ids: &Remap, factor: f64) -> Result<Box<dyn Learner>> {
+    let mut scaled = learner.remap(ids);
+    if factor < 1.0 {
+        scaled.decay(factor)?;
+    }
+    Ok(scaled)
 }
 
 fn learn(

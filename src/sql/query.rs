@@ -85,6 +85,11 @@ impl RunningQuery {
         Ok(RunningQuery { plan, stream })
     }
 
+    /// The columns of its rows.
+    pub fn schema(&self) -> SchemaRef {
+        self.stream.schema()
+    }
+
     /// The next batch; `None` at the end.
     ///
     /// # Errors

@@ -264,8 +264,10 @@ impl<C: Cell> PairTable<C> {
 
     /// Multiplies every weight by `factor`.
     pub fn decay(&mut self, factor: f64) {
+        // Sums are multiplied, so that it does not matter when entries are sorted into the table.
+        self.compact();
         self.window.iter_mut().for_each(|c| c.scale(factor));
-        self.sorted.iter_mut().chain(&mut self.pending).for_each(|e| e.1.scale(factor));
+        self.sorted.iter_mut().for_each(|e| e.1.scale(factor));
     }
 
     /// The table with rows and columns renumbered (dropped ones go); `None` keeps the numbers.

@@ -2,8 +2,12 @@
 
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::io::Write;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+/// What stands between the unique part of a temporary name and the name of the destination.
+pub(crate) const PART: &str = ".part-";
 
 /// A file that gets its name only when it is complete.
 ///
@@ -41,10 +45,7 @@ impl AtomicFile {
         let name = destination.file_name().ok_or_else(|| {
             Error::usage(format!("output `{}` is no file name", destination.display()))
         })?;
-        let directory = match destination.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let directory = directory_of(destination);
         if !directory.is_dir() {
             return Err(Error::not_found(format!(
                 "the directory `{}` of output `{}` does not exist: create it first",
@@ -58,8 +59,10 @@ impl AtomicFile {
                 destination.display()
             )));
         }
-        // The extension stays, because writers choose the format by it.
-        let mut temporary = std::ffi::OsString::from(format!(".{}.part-", std::process::id()));
+        // The process id is no name: threads share it, and so do containers. The extension stays,
+        // because writers choose the format by it.
+        let unique = RandomState::new().build_hasher().finish();
+        let mut temporary = std::ffi::OsString::from(format!(".{unique:016x}{PART}"));
         temporary.push(name);
         Ok(AtomicFile {
             destination: destination.to_path_buf(),
@@ -85,7 +88,7 @@ impl AtomicFile {
             .and_then(|()| std::fs::rename(&self.temporary, &self.destination))
             .map_err(|e| Error::io(&name, e))?;
         self.committed = true;
-        Ok(())
+        sync_directory(directory_of(&self.destination)).map_err(|e| Error::io(&name, e))
     }
 }
 
@@ -105,8 +108,27 @@ impl Drop for AtomicFile {
 /// As [`AtomicFile`]; the old file, if there is one, stays whole.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = AtomicFile::try_new(path)?;
-    File::create(file.temporary())
+    File::create_new(file.temporary())
         .and_then(|mut f| f.write_all(bytes))
         .map_err(|e| Error::io(format!("output `{}`", path.display()), e))?;
     file.commit()
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes the names in `directory` durable, where the system can.
+pub(crate) fn sync_directory(directory: &Path) -> std::io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    match File::open(directory).and_then(|d| d.sync_all()) {
+        // Some file systems do not know how.
+        Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
+        done => done,
+    }
 }

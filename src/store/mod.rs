@@ -11,6 +11,7 @@ mod row;
 mod schema;
 
 pub use atomic::{AtomicFile, write_atomically};
+pub(crate) use atomic::{PART, sync_directory};
 #[cfg(feature = "sql")]
 pub(crate) use digest::digest_near;
 pub use digest::digest_of;

@@ -3,13 +3,14 @@
 use super::FORMAT_VERSION;
 use crate::data::{FeatureKind, FeatureSpace, Space, Vocabulary};
 use crate::error::{Error, Result};
-use crate::models::{Model, Registry};
+use crate::models::{Decay, Model, Registry};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringArray, StructArray,
     UInt32Array, UInt64Array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema, UInt32Type, UInt64Type};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
@@ -29,7 +30,10 @@ pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
         .map(|(name, array)| Field::new(*name, array.data_type().clone(), false))
         .collect();
     let arrays = columns.into_iter().map(|c| c.1).collect();
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+    // Most models have no decay, and no metadata then.
+    let decay = model.decay().map(|decay| (Decay::KEY.to_string(), decay.to_text()));
+    let schema = Schema::new_with_metadata(fields, HashMap::from_iter(decay));
+    Ok(RecordBatch::try_new(Arc::new(schema), arrays)?)
 }
 
 /// The model in `batch`; labels of a model are in name order, those of a snapshot in any. Names that
@@ -68,7 +72,9 @@ pub(super) fn decode(
     let rows = column(&row, "rows")?.as_primitive_opt::<UInt64Type>();
     let rows = rows.ok_or_else(|| unfit("rows"))?.value(0);
     let learner = (algorithm.resume)(&spec, &space, structure(&row, "state")?)?;
-    Ok(Model::new(algorithm, spec, space, rows, learner))
+    let decay = batch.schema_ref().metadata().get(Decay::KEY);
+    let decay = decay.map(|text| Decay::from_text(text)).transpose()?;
+    Ok(Model::new(algorithm, spec, space, rows, learner).with_decay(decay))
 }
 
 fn encode_features(space: &FeatureSpace) -> Result<StructArray> {

@@ -80,6 +80,23 @@ fn the_old_file_stays_when_the_new_one_is_not_committed() {
     assert!(error.to_string().contains("does not exist: create it first"), "{error}");
 }
 
+#[test]
+fn writers_of_one_file_do_not_share_a_temporary_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.labelflow");
+    let names: std::collections::BTreeSet<_> =
+        (0..100).map(|_| AtomicFile::try_new(&path).unwrap().temporary().to_path_buf()).collect();
+    assert_eq!(names.len(), 100);
+    let (first, second) =
+        (AtomicFile::try_new(&path).unwrap(), AtomicFile::try_new(&path).unwrap());
+    std::fs::write(first.temporary(), b"first").unwrap();
+    std::fs::write(second.temporary(), b"second").unwrap();
+    first.commit().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    second.commit().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"second");
+}
+
 /// A file of the repository.
 fn repository(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -3,6 +3,7 @@
 use super::Stage;
 use crate::error::{Error, Result};
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use futures::Stream;
 use std::fmt;
 use std::pin::Pin;
@@ -88,12 +89,31 @@ pub struct StageStream<S> {
     input: S,
     on_error: OnError,
     ended: bool,
+    schema: Option<SchemaRef>,
 }
 
 impl<S> StageStream<S> {
     /// The answers of `stage` to `input`; ends with the first batch that is refused.
     pub fn new(stage: Stage, input: S) -> Self {
-        StageStream { stage, input, on_error: OnError::Stop, ended: false }
+        StageStream { stage, input, on_error: OnError::Stop, ended: false, schema: None }
+    }
+
+    /// The same for batches that have `columns`: the columns of the answers are then known before the
+    /// first batch, as a plan of a query needs them.
+    ///
+    /// # Errors
+    ///
+    /// Columns that the stage would refuse.
+    pub fn with_columns(stage: Stage, columns: &SchemaRef, input: S) -> Result<Self> {
+        let schema = Some(stage.schema(columns)?);
+        Ok(StageStream { schema, ..StageStream::new(stage, input) })
+    }
+
+    /// The columns of the answers: from the beginning when those of the batches were told, else
+    /// after the first batch.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        let known = || self.stage.columns().and_then(|columns| self.stage.schema(columns).ok());
+        self.schema.clone().or_else(known)
     }
 
     /// The same stream with another way to treat batches that are refused.

@@ -10,12 +10,15 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const FORMAT_VERSION: u32 = 1;
 const PREFIX: &str = "checkpoint-";
 const SUFFIX: &str = ".arrow";
+/// The file in a directory of checkpoints that its process keeps locked.
+const LOCK: &str = ".lock";
 
 /// The state of a stage, its source and its sink at one moment: named pieces of bytes.
 ///
@@ -115,11 +118,14 @@ fn unfit(name: &str) -> Error {
     Error::corrupt(format!("piece `{name}` of the checkpoint is missing or of another kind"))
 }
 
-/// A directory of checkpoints, of which the last few are kept.
-#[derive(Debug, Clone)]
+/// A directory of checkpoints, of which the last few are kept. It belongs to one value at a time, in
+/// this process and in others.
+#[derive(Debug)]
 pub struct CheckpointDir {
     dir: PathBuf,
     keep: usize,
+    /// Locked as long as it is open.
+    _lock: File,
 }
 
 impl CheckpointDir {
@@ -127,11 +133,33 @@ impl CheckpointDir {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made.
+    /// When the directory cannot be made; `Usage` when somebody else uses it.
     pub fn try_new(dir: &Path, keep: usize) -> Result<Self> {
-        std::fs::create_dir_all(dir)
-            .map_err(|e| Error::io(format!("checkpoint directory `{}`", dir.display()), e))?;
-        Ok(CheckpointDir { dir: dir.to_path_buf(), keep: keep.max(1) })
+        let name = format!("checkpoint directory `{}`", dir.display());
+        std::fs::create_dir_all(dir).map_err(|e| Error::io(&name, e))?;
+        let lock = File::options().create(true).append(true).open(dir.join(LOCK));
+        let lock = lock.map_err(|e| Error::io(&name, e))?;
+        // Some file systems have no locks: there, nothing guards the directory.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(Error::usage(format!(
+                "{name} is in use by another stream: stop that one, or use another directory"
+            )));
+        }
+        let checkpoints = CheckpointDir { dir: dir.to_path_buf(), keep: keep.max(1), _lock: lock };
+        checkpoints.remove_unfinished()?;
+        Ok(checkpoints)
+    }
+
+    /// Removes what runs that were killed left of checkpoints they were writing.
+    fn remove_unfinished(&self) -> Result<()> {
+        let marker = format!("{}{PREFIX}", store::PART);
+        for name in self.names()? {
+            if name.starts_with('.') && name.contains(&marker) {
+                // It is in nobody's way.
+                let _ = std::fs::remove_file(self.dir.join(name));
+            }
+        }
+        Ok(())
     }
 
     /// Writes checkpoint `number`, then removes those that are no longer kept.
@@ -180,17 +208,20 @@ impl CheckpointDir {
         self.dir.join(format!("{PREFIX}{number:020}{SUFFIX}"))
     }
 
+    /// The names of the files there are.
+    fn names(&self) -> Result<Vec<String>> {
+        let failed = |e| Error::io(format!("checkpoint directory `{}`", self.dir.display()), e);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
+            names.extend(entry.map_err(failed)?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
     /// The numbers of the checkpoints there are, ascending.
     fn numbers(&self) -> Result<Vec<u64>> {
-        let failed = |e| Error::io(format!("checkpoint directory `{}`", self.dir.display()), e);
-        let mut numbers = Vec::new();
-        for entry in std::fs::read_dir(&self.dir).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            let number: Option<u64> = name
-                .to_str()
-                .and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok());
-            numbers.extend(number);
-        }
+        let number = |n: &String| n.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok();
+        let mut numbers: Vec<u64> = self.names()?.iter().filter_map(number).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }

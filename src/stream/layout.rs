@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::models::holds_features;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type, SchemaRef, TimeUnit};
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::datatypes::{DataType, Field, Int64Type, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
 /// What stands between labels when nothing is said.
@@ -120,14 +121,7 @@ impl Layout {
                     field.name()
                 ))
             })?;
-            if column.data_type() != field.data_type() {
-                return Err(Error::data(format!(
-                    "column `{}` is {} now and was {} before: send one type",
-                    field.name(),
-                    column.data_type(),
-                    field.data_type()
-                )));
-            }
+            let column = &same_type(column, field)?;
             if !field.is_nullable() && column.null_count() > 0 {
                 return Err(Error::data(format!(
                     "column `{}` holds a NULL and was declared to have none",
@@ -137,6 +131,12 @@ impl Layout {
             columns.push(Arc::clone(column));
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    /// The type of the features.
+    pub(super) fn feature_type(&self) -> Result<DataType> {
+        let nothing = RecordBatch::new_empty(Arc::clone(&self.schema));
+        Ok(self.features(&nothing)?.data_type().clone())
     }
 
     pub(super) fn features(&self, batch: &RecordBatch) -> Result<ArrayRef> {
@@ -192,4 +192,27 @@ impl Layout {
         };
         Ok(Some(times.as_primitive::<Int64Type>().clone()))
     }
+}
+
+/// The column in the type it has in the stream. Numbers of another width or kind are cast where that
+/// loses nothing, and so is a column of NULLs: files of one stream may differ in what a reader makes
+/// of them.
+fn same_type(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    let (now, before) = (column.data_type(), field.data_type());
+    if now == before {
+        return Ok(Arc::clone(column));
+    }
+    let numbers = now.is_numeric() && before.is_numeric();
+    if numbers || column.logical_null_count() == column.len() {
+        let there = cast(column, before)?;
+        let back = cast(&there, now)?;
+        if not_distinct(&back, column).is_ok_and(|same| same.true_count() == column.len()) {
+            return Ok(there);
+        }
+    }
+    Err(Error::data(format!(
+        "column `{}` is {now} now and was {before} before: send one type{}",
+        field.name(),
+        if numbers { ", since these numbers do not fit the first" } else { "" }
+    )))
 }

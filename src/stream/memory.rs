@@ -2,8 +2,8 @@
 
 use super::{Forgetting, Span};
 use crate::data::{Remap, Rows, Space};
-use crate::error::{Error, Result};
-use crate::models::{Learner, Trainer};
+use crate::error::Result;
+use crate::models::{Decay, Learner, Trainer};
 
 /// What forgetting needs to know of the past.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) enum Memory {
     /// Nothing is forgotten.
     Whole,
     /// All weights are those at the beginning of step `landmark`.
-    Fading { half_life: f64, step: i64, landmark: Option<i64> },
+    Fading { half_life: Span, step: i64, landmark: Option<i64> },
     /// The rows of the last blocks.
     Sliding(Box<Sliding>),
 }
@@ -50,20 +50,21 @@ pub(super) enum Arrival {
 }
 
 impl Memory {
-    pub(super) fn new(forgetting: &Forgetting) -> Self {
+    /// What `trainer`, which is to forget so from now on, needs to know.
+    pub(super) fn new(forgetting: &Forgetting, trainer: &mut Trainer) -> Self {
         let step = forgetting.step();
-        match forgetting {
+        let mut memory = match *forgetting {
             Forgetting::Never => Memory::Whole,
-            Forgetting::Decay { half_life } => {
-                Memory::Fading { half_life: half_life.length() as f64, step, landmark: None }
-            }
+            Forgetting::Decay { half_life } => Memory::Fading { half_life, step, landmark: None },
             Forgetting::Window { length } => {
                 let length = length.length();
                 let blocks = length / step + i64::from(length % step > 0);
                 let (front, back) = (Vec::new(), Vec::new());
                 Memory::Sliding(Box::new(Sliding { step, blocks, open: None, front, back }))
             }
-        }
+        };
+        memory.adopt(trainer);
+        memory
     }
 
     /// Forgets what is due before a row at `position` (a row number, or a time) is learned.
@@ -74,13 +75,23 @@ impl Memory {
                 let at = position.div_euclid(*step);
                 let from = *landmark.get_or_insert(at);
                 let steps = at.saturating_sub(from) as f64;
-                let weight = (-steps.abs() * *step as f64 / *half_life).exp2();
+                let weight = (-steps.abs() * *step as f64 / half_life.length() as f64).exp2();
                 if steps > 0.0 {
                     trainer.decay(weight)?;
                     *landmark = Some(at);
-                    return Ok(Arrival::Forgot);
                 }
-                Ok(if steps < 0.0 { Arrival::Late(weight) } else { Arrival::InPlace })
+                trainer.fades(match *half_life {
+                    Span::Rows(_) => Decay::Stream,
+                    Span::Time(half_life) => {
+                        let at = at.max(from).saturating_mul(*step);
+                        Decay::Time { half_life, landmark: at }
+                    }
+                });
+                Ok(match steps {
+                    steps if steps > 0.0 => Arrival::Forgot,
+                    steps if steps < 0.0 => Arrival::Late(weight),
+                    _ => Arrival::InPlace,
+                })
             }
             Memory::Sliding(window) => window.arrive(position, trainer),
         }
@@ -116,31 +127,16 @@ impl Memory {
         }
     }
 
-    /// Makes the weights of two states comparable: those of `trainer`, which are as of `other`, and
-    /// these are brought to the later of the two times. Returns what to multiply both with.
-    ///
-    /// # Errors
-    ///
-    /// Memories that count rows of different streams.
-    pub(super) fn align(&mut self, other: &Memory, span: Option<Span>) -> Result<(f64, f64)> {
-        match (self, other, span) {
-            (Memory::Whole, Memory::Whole, _) => Ok((1.0, 1.0)),
+    /// Takes the time of weights from `trainer`, where they have faded by event time as here. What
+    /// has faded otherwise means something in this stream only.
+    pub(super) fn adopt(&mut self, trainer: &mut Trainer) {
+        match (self, trainer.faded()) {
+            (_, None) => {}
             (
-                Memory::Fading { half_life, step, landmark },
-                Memory::Fading { half_life: others, landmark: other, .. },
-                Some(Span::Time(_)),
-            ) if half_life == others => {
-                let (mine, theirs) = (landmark.or(*other), other.or(*landmark));
-                let (Some(mine), Some(theirs)) = (mine, theirs) else { return Ok((1.0, 1.0)) };
-                let later = mine.max(theirs);
-                *landmark = Some(later);
-                let weight = |from: i64| (-((later - from) * *step) as f64 / *half_life).exp2();
-                Ok((weight(mine), weight(theirs)))
-            }
-            _ => Err(Error::incompatible(
-                "these learners count the rows of their own streams and cannot be merged: use \
-                 decay by event time, of one half-life, or none",
-            )),
+                Memory::Fading { half_life: Span::Time(half_life), step, landmark },
+                Some(Decay::Time { half_life: known, landmark: at }),
+            ) if *half_life == known => *landmark = Some(at.div_euclid(*step)),
+            _ => trainer.fades(Decay::Stream),
         }
     }
 }

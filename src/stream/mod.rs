@@ -13,9 +13,12 @@
 //! Nothing here knows DataFusion, a clock or a runtime.
 
 mod adwin;
+mod answers;
 mod batches;
 mod checkpoint;
+mod delayed;
 mod forgetting;
+mod framed;
 mod layout;
 mod memory;
 mod online;
@@ -31,10 +34,11 @@ mod state;
 mod tests;
 
 pub use adwin::{Adwin, Change};
+pub use answers::Answers;
 pub use batches::{Divert, OnError, StageStream};
 pub use checkpoint::{Checkpoint, CheckpointDir};
 pub use forgetting::{Forgetting, Span};
-pub use online::{Answers, OnlineLearner, OnlineOptions};
+pub use online::{OnlineLearner, OnlineOptions};
 pub use pending::WhenFull;
 pub use pipeline::{Ended, Interval, Pipeline, Watcher};
 pub use report::{LabelLine, RunningReport};

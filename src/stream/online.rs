@@ -1,14 +1,14 @@
 //! Test-then-train: predict each row with what was known before it, then learn it.
 
 use super::Forgetting;
+use super::answers::{Answers, Fitted, Found, Labelled, Place};
 use super::memory::{Arrival, Memory};
-use crate::data::{DROPPED, LabelSets, Remap, Rows, Vocabulary};
+use crate::data::{DROPPED, LabelSets, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::models::{Follower, LabelLists, Model, Registry, Trainer};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, UInt32Array, new_null_array};
-use arrow::compute::{concat, take};
+use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array, new_null_array};
+use arrow::compute::take;
 use arrow::datatypes::DataType;
-use std::sync::Arc;
 
 /// How often parameters are derived anew when they cannot follow row by row and nothing was said.
 const UPDATE_EVERY: u64 = 1000;
@@ -23,21 +23,11 @@ pub struct OnlineOptions {
     /// What is kept of the past.
     pub forgetting: Forgetting,
     /// Whether the probability of every label is wanted too. Every row changes every probability,
-    /// so parameters are then derived anew every `update_every` rows.
+    /// so they are those of a model derived anew every `update_every` rows, every 1000 when nothing
+    /// is said; predicted sets do not depend on it.
     pub scores: bool,
     /// Forget a label when it has not been seen in this many learned rows.
     pub drop_after: Option<u64>,
-}
-
-/// What was known of each row before it was learned.
-#[derive(Debug, Clone)]
-pub struct Answers {
-    /// The predicted label set of each row, in name order; empty before anything is known.
-    pub predicted: ListArray,
-    /// The probability of every label, best first, if asked for.
-    pub scores: Option<ListArray>,
-    /// For each row, how many rows had been learned by the parameters that answered.
-    pub versions: Vec<u64>,
 }
 
 /// A model that learns while it answers.
@@ -85,6 +75,10 @@ pub struct OnlineLearner {
     /// By label, the number of the row in which it was last learned, plus one.
     pub(super) last_seen: Vec<u64>,
     pub(super) parameters: Parameters,
+    /// The model that answers, or whose scores are given.
+    pub(super) fitted: Option<Fitted>,
+    /// Why the last model could not be derived.
+    unfitted: Option<Error>,
     /// The place of each label in name order.
     order: Vec<u32>,
     /// The row at hand, and the rows that are not learned.
@@ -99,8 +93,8 @@ pub(super) enum Parameters {
     Unknown,
     /// Parameters that follow every row; `None` when they have to start anew.
     Following(Option<Box<dyn Follower>>),
-    /// A model that is replaced every so many rows; `None` before the first.
-    Fitted { every: u64, model: Option<Box<Model>>, version: u64 },
+    /// A model that is replaced every so many rows.
+    Fitted,
 }
 
 impl OnlineLearner {
@@ -123,7 +117,7 @@ impl OnlineLearner {
         OnlineLearner::start(model.reopen()?, options)
     }
 
-    pub(super) fn start(trainer: Trainer, options: OnlineOptions) -> Result<Self> {
+    pub(super) fn start(mut trainer: Trainer, options: OnlineOptions) -> Result<Self> {
         options.forgetting.check()?;
         let algorithm = trainer.algorithm();
         let decays = (algorithm.capabilities)(trainer.spec()).decays;
@@ -144,10 +138,13 @@ impl OnlineLearner {
             return Err(Error::usage("update_every and drop_after are at least 1"));
         }
         Ok(OnlineLearner {
-            memory: Memory::new(&options.forgetting),
+            memory: Memory::new(&options.forgetting, &mut trainer),
             learned: trainer.rows(),
-            last_seen: Vec::new(),
+            // What a model knows at the start counts as seen in its last row.
+            last_seen: vec![trainer.rows(); trainer.space().labels.len()],
             parameters: Parameters::Unknown,
+            fitted: None,
+            unfitted: None,
             order: Vec::new(),
             row: Rows::default(),
             unlabelled: Rows::default(),
@@ -163,7 +160,8 @@ impl OnlineLearner {
     ///
     /// # Errors
     ///
-    /// Arrays that break the data contract; then no row is learned.
+    /// Arrays that break the data contract; then no row is learned. `Internal` when something else
+    /// fails in the middle of a batch: what was learned then cannot be said.
     pub fn learn_and_predict(
         &mut self,
         labels: &ArrayRef,
@@ -171,20 +169,40 @@ impl OnlineLearner {
         times: Option<&Int64Array>,
     ) -> Result<Answers> {
         self.check_times(features.len(), times)?;
-        let labelled = self.read(labels, features)?;
+        let labelled = self.read(labels, features, times)?;
         self.read_unlabelled(labelled.as_deref(), features)?;
         self.prepare()?;
-        let rows = Labelled { rows: labelled.as_deref(), len: features.len() };
-        match &self.parameters {
-            Parameters::Following(_) => self.follow_rows(rows, times),
-            _ => self.fitted_rows(rows, features, times),
+        if let Some(Fitted { model: Some(model), .. }) = &self.fitted {
+            model.check_features(features.data_type())?;
         }
+        let rows = Labelled { rows: labelled.as_deref(), len: features.len() };
+        let before = self.learned;
+        let answered = match &self.parameters {
+            Parameters::Following(_) => self.follow_rows(rows, features, times),
+            _ => self.fitted_rows(rows, features, times),
+        };
+        answered.map_err(|error| self.midway(before, error))
+    }
+
+    /// An error after rows were learned is no fault of the batch, which is half learned.
+    fn midway(&self, before: u64, error: Error) -> Error {
+        if self.learned == before {
+            return error;
+        }
+        Error::internal(format!("after {} rows of the batch: {error}", self.learned - before))
     }
 
     /// Answers and learns row by row.
-    fn follow_rows(&mut self, rows: Labelled<'_>, times: Option<&Int64Array>) -> Result<Answers> {
+    fn follow_rows(
+        &mut self,
+        rows: Labelled<'_>,
+        features: &ArrayRef,
+        times: Option<&Int64Array>,
+    ) -> Result<Answers> {
         let mut sets = LabelSets::default();
         let mut versions = Vec::with_capacity(rows.len);
+        let mut scored = Found::default();
+        let mut unscored = 0;
         for (row, place) in rows.places().enumerate() {
             versions.push(self.learned);
             match place {
@@ -205,7 +223,15 @@ impl OnlineLearner {
             }
             if let Place::Labelled(_) = place {
                 self.learn_row(time_of(times, row))?;
+                if self.is_time(self.learned) {
+                    scored.score(&self.fitted, &features.slice(unscored, row + 1 - unscored))?;
+                    unscored = row + 1;
+                    self.fit();
+                }
             }
+        }
+        if self.options.scores {
+            scored.score(&self.fitted, &features.slice(unscored, rows.len - unscored))?;
         }
         let place = |y: &u32| self.order[*y as usize];
         let mut lists = LabelLists::default();
@@ -214,7 +240,8 @@ impl OnlineLearner {
             set.sort_unstable_by_key(place);
             lists.push(&self.trainer.space().labels, &set);
         }
-        Ok(Answers { predicted: lists.names()?, scores: None, versions })
+        let scores = scored.scores()?;
+        Ok(Answers { predicted: lists.names()?, scores, versions })
     }
 
     /// Answers with the model at hand, learns row by row, and takes a new model when it is time.
@@ -224,40 +251,40 @@ impl OnlineLearner {
         features: &ArrayRef,
         times: Option<&Int64Array>,
     ) -> Result<Answers> {
+        let places: Vec<Place> = rows.places().collect();
         let mut found = Found::default();
-        let mut unanswered = 0;
-        for (row, place) in rows.places().enumerate() {
-            let Place::Labelled(at) = place else { continue };
-            self.trainer.buffer().copy_row(at, &mut self.row);
-            self.learn_row(time_of(times, row))?;
-            if self.is_time() {
-                self.answer(&features.slice(unanswered, row + 1 - unanswered), &mut found)?;
-                unanswered = row + 1;
-                self.fit()?;
+        let mut start = 0;
+        loop {
+            // What is answered before anything is learned cannot fail half-way.
+            let end = self.next_fit(&places, start);
+            found.answer(&self.fitted, self.options.scores, &features.slice(start, end - start))?;
+            for (row, place) in places.iter().enumerate().take(end).skip(start) {
+                let Place::Labelled(at) = *place else { continue };
+                self.trainer.buffer().copy_row(at, &mut self.row);
+                self.learn_row(time_of(times, row))?;
+                if self.is_time(self.learned) {
+                    self.fit();
+                }
+            }
+            start = end;
+            if start == places.len() {
+                return found.finish();
             }
         }
-        self.answer(&features.slice(unanswered, rows.len - unanswered), &mut found)?;
-        found.finish()
     }
 
-    /// Answers with the model at hand; with empty lists when there is none yet.
-    fn answer(&self, features: &ArrayRef, found: &mut Found) -> Result<()> {
-        let (model, version) = match &self.parameters {
-            Parameters::Fitted { model: Some(model), version, .. } => (Some(model), *version),
-            _ => (None, 0),
-        };
-        found.versions.resize(found.versions.len() + features.len(), version);
-        found.lists.push(match model {
-            Some(model) => Arc::new(model.predict(features)?),
-            None => Arc::new(no_labels(features.len()).names()?),
-        });
-        if self.options.scores {
-            found.scores.push(match model {
-                Some(model) => Arc::new(model.score(features)?),
-                None => Arc::new(no_labels(features.len()).scored()?),
-            });
+    /// The row after the one with which a new model is due, from `start`; or the end.
+    fn next_fit(&self, places: &[Place], start: usize) -> usize {
+        let mut learned = self.learned;
+        for (row, place) in places.iter().enumerate().skip(start) {
+            if let Place::Labelled(_) = place {
+                learned += 1;
+                if self.is_time(learned) {
+                    return row + 1;
+                }
+            }
         }
-        Ok(())
+        places.len()
     }
 
     /// Learns the labelled rows without predicting any.
@@ -272,13 +299,14 @@ impl OnlineLearner {
         times: Option<&Int64Array>,
     ) -> Result<()> {
         self.check_times(features.len(), times)?;
-        let labelled = self.read(labels, features)?;
+        let labelled = self.read(labels, features, times)?;
+        let before = self.learned;
         for i in 0..self.trainer.buffer().len {
             let row = labelled.as_ref().map_or(i, |rows| rows[i] as usize);
             self.trainer.buffer().copy_row(i, &mut self.row);
-            self.learn_row(time_of(times, row))?;
-            if self.is_time() {
-                self.fit()?;
+            self.learn_row(time_of(times, row)).map_err(|error| self.midway(before, error))?;
+            if self.is_time(self.learned) {
+                self.fit();
             }
         }
         Ok(())
@@ -295,11 +323,6 @@ impl OnlineLearner {
     }
 
     fn check_times(&self, rows: usize, times: Option<&Int64Array>) -> Result<()> {
-        if times.is_none() && self.options.forgetting.needs_time() && rows > 0 {
-            return Err(Error::usage(
-                "forgetting goes by event time: name the column that holds it",
-            ));
-        }
         match times {
             Some(times) if times.len() != rows => {
                 Err(Error::data(format!("there are {} times and {rows} rows", times.len())))
@@ -308,13 +331,24 @@ impl OnlineLearner {
         }
     }
 
-    fn read(&mut self, labels: &ArrayRef, features: &ArrayRef) -> Result<Option<Vec<u32>>> {
+    fn read(
+        &mut self,
+        labels: &ArrayRef,
+        features: &ArrayRef,
+        times: Option<&Int64Array>,
+    ) -> Result<Option<Vec<u32>>> {
         self.compact()?;
         let labelled = self.trainer.read(labels, features, None)?;
         let known = &self.trainer.space().labels;
         if self.order.len() != known.len() {
             self.order = known.sorted().1;
             self.last_seen.resize(known.len(), 0);
+        }
+        let learns = self.trainer.buffer().len > 0;
+        if learns && times.is_none() && self.options.forgetting.needs_time() {
+            return Err(Error::usage(
+                "forgetting goes by event time: name the column that holds it",
+            ));
         }
         Ok(labelled)
     }
@@ -406,37 +440,61 @@ impl OnlineLearner {
         if !declared || !matches!(self.parameters, Parameters::Unknown) {
             return Ok(());
         }
-        let exact = !self.options.scores && self.options.update_every.unwrap_or(1) == 1;
+        let exact = self.options.update_every.unwrap_or(1) == 1;
         let follower = self.trainer.learner().follow(self.trainer.space());
-        if let Some(follower) = follower.filter(|_| exact) {
-            self.parameters = Parameters::Following(Some(follower));
-            return Ok(());
-        }
-        let every = self.options.update_every.unwrap_or(UPDATE_EVERY);
-        self.parameters = Parameters::Fitted { every, model: None, version: 0 };
-        self.fit()
-    }
-
-    /// Whether a new model is due: every so many rows, and more often at the beginning.
-    fn is_time(&self) -> bool {
-        match &self.parameters {
-            Parameters::Fitted { every, .. } => {
-                self.learned.is_multiple_of(*every)
-                    || (self.learned < *every && self.learned.is_power_of_two())
-            }
-            _ => false,
-        }
-    }
-
-    /// Derives the parameters of a model anew.
-    fn fit(&mut self) -> Result<()> {
-        if let Parameters::Fitted { model, version, .. } = &mut self.parameters
-            && self.trainer.rows() > 0
-        {
-            *model = Some(Box::new(self.trainer.finish()?));
-            *version = self.learned;
+        self.parameters = match follower.filter(|_| exact) {
+            Some(follower) => Parameters::Following(Some(follower)),
+            None => Parameters::Fitted,
+        };
+        let follows = matches!(self.parameters, Parameters::Following(_));
+        if (!follows || self.options.scores) && self.fitted.is_none() {
+            let every = self.options.update_every.unwrap_or(UPDATE_EVERY);
+            self.fitted = Some(Fitted { every, model: None, version: 0 });
+            self.fit();
         }
         Ok(())
+    }
+
+    /// Whether a new model is due after so many rows: every so many, and more often at the beginning.
+    fn is_time(&self, learned: u64) -> bool {
+        self.fitted.as_ref().is_some_and(|Fitted { every, .. }| {
+            learned.is_multiple_of(*every) || (learned < *every && learned.is_power_of_two())
+        })
+    }
+
+    /// Derives the parameters of a model anew; where that fails, the old ones stay.
+    fn fit(&mut self) {
+        let Some(fitted) = self.fitted.as_mut().filter(|_| self.trainer.rows() > 0) else { return };
+        match self.trainer.finish() {
+            Ok(model) => {
+                (fitted.model, fitted.version) = (Some(Box::new(model)), self.learned);
+            }
+            Err(error) => self.unfitted = Some(error),
+        }
+    }
+
+    /// Why new parameters could not be derived, if that happened since it was last asked: the old
+    /// ones answer then.
+    pub fn take_unfitted(&mut self) -> Option<Error> {
+        self.unfitted.take()
+    }
+
+    /// Whether it is known how parameters are kept.
+    pub(super) fn is_prepared(&self) -> bool {
+        !matches!(self.parameters, Parameters::Unknown)
+    }
+
+    /// How far answers and scores are behind, if they are.
+    pub(super) fn exactness(&self) -> Option<String> {
+        let behind = |every: Option<u64>| every.filter(|every| *every > 1);
+        if let Some(every) = behind(self.update_every()) {
+            return Some(format!(
+                "answers are not row-exact: parameters are derived anew every {every} rows"
+            ));
+        }
+        behind(self.scores_every()).map(|every| {
+            format!("label_scores are those of a model derived anew every {every} rows")
+        })
     }
 
     /// How many rows are learned between new parameters: 1 is after every row.
@@ -444,8 +502,13 @@ impl OnlineLearner {
         match &self.parameters {
             Parameters::Unknown => self.options.update_every,
             Parameters::Following(_) => Some(1),
-            Parameters::Fitted { every, .. } => Some(*every),
+            Parameters::Fitted => self.fitted.as_ref().map(|fitted| fitted.every),
         }
+    }
+
+    /// How many rows are learned between new scores, if scores are wanted.
+    pub fn scores_every(&self) -> Option<u64> {
+        self.fitted.as_ref().filter(|_| self.options.scores).map(|fitted| fitted.every)
     }
 
     /// Adds what `other` has learned.
@@ -454,30 +517,23 @@ impl OnlineLearner {
     ///
     /// # Errors
     ///
-    /// Learners that count rows of their own streams; other specs and columns.
+    /// Learners that count rows of their own streams; other specs and columns. This learner then
+    /// stays as it was.
     pub fn merge(&mut self, other: &OnlineLearner) -> Result<()> {
-        let mut model = other.model()?;
-        let span = match (self.options.forgetting, other.options.forgetting) {
-            (Forgetting::Decay { half_life }, Forgetting::Decay { half_life: others })
-                if half_life == others =>
-            {
-                Some(half_life)
-            }
-            _ => None,
-        };
-        let (mine, theirs) = self.memory.align(&other.memory, span)?;
-        if theirs < 1.0 {
-            let mut trainer = model.reopen()?;
-            trainer.decay(theirs)?;
-            model = trainer.finish()?;
+        let windows = [&self.memory, &other.memory].map(|m| matches!(m, Memory::Sliding(_)));
+        if windows.contains(&true) || self.options.forgetting != other.options.forgetting {
+            return Err(Error::incompatible(
+                "these learners forget differently, or keep windows of their own streams, and \
+                 cannot be merged: use decay by event time, of one half-life, or none",
+            ));
         }
-        if mine < 1.0 {
-            self.trainer.decay(mine)?;
-        }
-        self.trainer.merge(&model)?;
+        self.trainer.merge(&other.model()?)?;
+        self.memory.adopt(&mut self.trainer);
         self.learned += other.learned;
+        self.last_seen.resize(self.trainer.space().labels.len(), self.learned);
         self.order.clear();
         self.parameters = Parameters::Unknown;
+        self.fitted = None;
         Ok(())
     }
 
@@ -511,58 +567,4 @@ impl OnlineLearner {
 
 fn time_of(times: Option<&Int64Array>, row: usize) -> Option<i64> {
     times.filter(|t| t.is_valid(row)).map(|t| t.value(row))
-}
-
-/// Which rows of a batch have labels; `None` is all.
-#[derive(Clone, Copy)]
-struct Labelled<'a> {
-    rows: Option<&'a [u32]>,
-    len: usize,
-}
-
-/// The place of a row among those with labels, or among those without.
-#[derive(Clone, Copy)]
-enum Place {
-    Labelled(usize),
-    Unlabelled(usize),
-}
-
-impl<'a> Labelled<'a> {
-    fn places(self) -> impl Iterator<Item = Place> + use<'a> {
-        let mut labelled = 0;
-        (0..self.len).map(move |row| match self.rows {
-            None => Place::Labelled(row),
-            Some(rows) if rows.get(labelled) == Some(&(row as u32)) => {
-                labelled += 1;
-                Place::Labelled(labelled - 1)
-            }
-            Some(_) => Place::Unlabelled(row - labelled),
-        })
-    }
-}
-
-/// Answers in the making.
-#[derive(Default)]
-struct Found {
-    lists: Vec<ArrayRef>,
-    scores: Vec<ArrayRef>,
-    versions: Vec<u64>,
-}
-
-impl Found {
-    fn finish(self) -> Result<Answers> {
-        let joined = |parts: &[ArrayRef]| -> Result<ListArray> {
-            let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-            Ok(concat(&parts)?.as_list::<i32>().clone())
-        };
-        let scores = if self.scores.is_empty() { None } else { Some(joined(&self.scores)?) };
-        Ok(Answers { predicted: joined(&self.lists)?, scores, versions: self.versions })
-    }
-}
-
-/// The answers of a model without labels.
-fn no_labels(rows: usize) -> LabelLists {
-    let mut lists = LabelLists::default();
-    (0..rows).for_each(|_| lists.push(&Vocabulary::default(), &[]));
-    lists
 }

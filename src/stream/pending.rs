@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use arrow::array::{
-    Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array, new_null_array,
 };
-use arrow::compute::{interleave, take};
-use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use arrow::compute::{interleave, take_record_batch};
+use arrow::datatypes::{DataType, Field, Schema};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -24,8 +24,9 @@ pub enum WhenFull {
 
 /// Rows that were answered and wait for their labels, by key.
 ///
-/// Rows of a batch stay together; when more than half of what is kept no longer waits, the rest is
-/// copied together.
+/// Rows of a batch stay together; when more than half of what is kept no longer waits, or when it is
+/// in many small pieces, the rest is copied together. What happens to a row does not depend on how
+/// rows are cut into batches.
 #[derive(Debug)]
 pub(super) struct Pending {
     most: usize,
@@ -52,14 +53,16 @@ struct Place {
 
 #[derive(Debug)]
 struct Segment {
-    features: ArrayRef,
-    predicted: ArrayRef,
-    versions: UInt64Array,
+    rows: RecordBatch,
     live: usize,
 }
 
 /// Rows that may be kept in vain before the others are copied together.
 const COMPACT_FROM: usize = 8192;
+/// Pieces in which waiting rows may be kept.
+const SEGMENTS: usize = 512;
+/// The column of keys in a checkpoint.
+const KEY: &str = "key";
 
 /// The part a row of a batch has in delayed learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,22 +97,22 @@ impl Pending {
         self.waiting.len()
     }
 
-    /// How many rows are kept, those that no longer wait too.
+    /// How many rows are kept, those that no longer wait too, and in how many pieces.
     #[cfg(test)]
-    pub(super) fn stored_rows(&self) -> usize {
-        self.kept
+    pub(super) fn stored(&self) -> (usize, usize) {
+        (self.kept, self.segments.len())
     }
 
-    /// What each row of a batch is, without changing anything.
+    /// What each row of a batch is, one after the other, without changing anything.
     ///
     /// # Errors
     ///
     /// A key that is NULL names the row; too many rows that wait, if that is to stop.
     pub(super) fn roles(&self, keys: &StringArray, labels: &ArrayRef) -> Result<Vec<Role>> {
         let unlabelled = labels.logical_nulls();
-        let mut asked: HashMap<&str, Option<usize>, FixedState> = HashMap::default();
+        let mut plan = Plan { pending: self, changed: HashMap::default(), waiting: self.len() };
+        let (mut oldest, mut asked) = (self.order.iter(), VecDeque::new());
         let mut roles = Vec::with_capacity(keys.len());
-        let mut waiting = self.waiting.len();
         for row in 0..keys.len() {
             if keys.is_null(row) {
                 return Err(Error::data(format!(
@@ -117,30 +120,22 @@ impl Pending {
                 )));
             }
             let key = keys.value(row);
-            let here = asked.get(key).copied();
-            let there = self.waiting.get(key).filter(|_| here.is_none());
-            if unlabelled.as_ref().is_some_and(|n| n.is_null(row)) {
-                waiting += usize::from(!matches!(here, Some(Some(_))) && there.is_none());
-                asked.insert(key, Some(row));
-                roles.push(Role::Question);
+            let found = plan.take(key);
+            if !unlabelled.as_ref().is_some_and(|n| n.is_null(row)) {
+                roles.push(found.unwrap_or(Role::Unmatched));
                 continue;
             }
-            let role = match (here, there) {
-                (Some(Some(asked)), _) => Role::AnswerTo(asked),
-                (_, Some(place)) => Role::Answer { segment: place.segment, row: place.row },
-                _ => Role::Unmatched,
-            };
-            if role != Role::Unmatched {
-                asked.insert(key, None);
-                waiting -= 1;
+            roles.push(Role::Question);
+            if plan.waiting >= self.most {
+                match self.when_full {
+                    WhenFull::Stop => return Err(self.full()),
+                    WhenFull::DropNewest => continue,
+                    WhenFull::DropOldest => plan.give_up(&mut oldest, &mut asked),
+                }
             }
-            if self.when_full == WhenFull::Stop && waiting > self.most {
-                return Err(self.full());
-            }
-            roles.push(role);
-        }
-        if self.when_full == WhenFull::Stop && waiting > self.most {
-            return Err(self.full());
+            plan.waiting += 1;
+            plan.changed.insert(key, Some(row));
+            asked.push_back((row, key));
         }
         Ok(roles)
     }
@@ -152,13 +147,13 @@ impl Pending {
         ))
     }
 
-    /// A column whose values come from `own`, a column of the batch, or from waiting rows, or are
-    /// NULL.
+    /// A column whose values come from `own`, a column of the batch, or from column `name` of
+    /// waiting rows, or are NULL.
     pub(super) fn gather(
         &self,
         own: &ArrayRef,
         places: &[Option<Origin>],
-        column: impl Fn(&Stored<'_>) -> ArrayRef,
+        name: &str,
     ) -> Result<ArrayRef> {
         let nothing = new_null_array(own.data_type(), 1);
         let mut sources: Vec<ArrayRef> = vec![Arc::clone(own), nothing];
@@ -172,7 +167,7 @@ impl Pending {
                     let known = *at.entry(segment).or_insert(sources.len());
                     if known == sources.len() {
                         let kept = self.segments.get(&segment).ok_or_else(lost)?;
-                        sources.push(column(&Stored(kept)));
+                        sources.push(Arc::clone(kept.rows.column_by_name(name).ok_or_else(lost)?));
                     }
                     (known, row)
                 }
@@ -182,14 +177,13 @@ impl Pending {
         Ok(interleave(&sources, &indices)?)
     }
 
-    /// Lets the questions of a batch wait and the answered ones go.
+    /// Lets the questions of a batch wait and the answered ones go. `answered` are the rows of the
+    /// batch: what is kept of a question.
     pub(super) fn settle(
         &mut self,
         keys: &StringArray,
         roles: &[Role],
-        features: &ArrayRef,
-        predicted: &ArrayRef,
-        versions: &UInt64Array,
+        answered: &RecordBatch,
     ) -> Result<()> {
         let segment = self.next;
         self.next += 1;
@@ -215,19 +209,12 @@ impl Pending {
         }
         let live = rows.len() - std::mem::take(&mut self.gone_again);
         if live > 0 {
-            let rows = arrow::array::UInt32Array::from(rows);
             self.kept += rows.len();
-            self.segments.insert(
-                segment,
-                Segment {
-                    features: take(features, &rows, None)?,
-                    predicted: take(predicted, &rows, None)?,
-                    versions: take(versions, &rows, None)?.as_primitive::<UInt64Type>().clone(),
-                    live,
-                },
-            );
+            let rows = take_record_batch(answered, &UInt32Array::from(rows))?;
+            self.segments.insert(segment, Segment { rows, live });
         }
-        if self.kept.max(self.order.len()) > 2 * self.waiting.len() + COMPACT_FROM {
+        let kept = self.kept.max(self.order.len());
+        if kept > 2 * self.waiting.len() + COMPACT_FROM || self.segments.len() > SEGMENTS {
             self.compact()?;
         }
         Ok(())
@@ -238,7 +225,7 @@ impl Pending {
         if let Some(segment) = self.segments.get_mut(&place.segment) {
             segment.live -= 1;
             if segment.live == 0 {
-                self.kept -= segment.versions.len();
+                self.kept -= segment.rows.num_rows();
                 self.segments.remove(&place.segment);
             }
         } else {
@@ -288,30 +275,23 @@ impl Pending {
         let Some(first) = self.segments.values().next() else { return Ok(None) };
         let places: Vec<Option<Origin>> =
             waiting.iter().map(|(_, p)| Some(Origin::Store(p.segment, p.row))).collect();
-        let features = self.gather(&first.features, &places, |s| s.features())?;
-        let predicted = self.gather(&first.predicted, &places, |s| s.predicted())?;
-        let versions: ArrayRef = Arc::new(first.versions.clone());
-        let versions = self.gather(&versions, &places, |s| s.versions())?;
         let keys: ArrayRef = Arc::new(StringArray::from_iter_values(waiting.iter().map(|w| w.0)));
-        let columns = [
-            ("key", keys),
-            ("features", features),
-            ("predicted", predicted),
-            ("version", versions),
-        ];
-        let field =
-            |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
-        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
-        let columns = columns.into_iter().map(|c| c.1).collect();
-        Ok(Some(RecordBatch::try_new(Arc::new(schema), columns)?))
+        let mut fields = vec![Field::new(KEY, DataType::Utf8, false)];
+        let mut columns = vec![keys];
+        for (field, own) in first.rows.schema().fields().iter().zip(first.rows.columns()) {
+            columns.push(self.gather(own, &places, field.name())?);
+            fields.push(field.as_ref().clone());
+        }
+        Ok(Some(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?))
     }
 
     /// The store whose rows [`Pending::encode`] gave.
     pub(super) fn decode(batch: &RecordBatch, most: usize, when_full: WhenFull) -> Result<Self> {
         let unfit = || Error::corrupt("the rows that wait for labels cannot be read");
-        let column = |name: &str| batch.column_by_name(name).ok_or_else(unfit);
-        let keys = column("key")?.as_string_opt::<i32>().ok_or_else(unfit)?;
-        let versions = column("version")?.as_primitive_opt::<UInt64Type>().ok_or_else(unfit)?;
+        let at = batch.schema().index_of(KEY).map_err(|_| unfit())?;
+        let mut rows = batch.clone();
+        let keys = rows.remove_column(at);
+        let keys = keys.as_string_opt::<i32>().ok_or_else(unfit)?;
         let mut pending = Pending::new(most, when_full);
         for (row, key) in keys.iter().enumerate() {
             let key = key.ok_or_else(unfit)?.to_string();
@@ -322,15 +302,64 @@ impl Pending {
         pending.next = keys.len() as u64 + 1;
         pending.kept = keys.len();
         if !keys.is_empty() {
-            let segment = Segment {
-                features: Arc::clone(column("features")?),
-                predicted: Arc::clone(column("predicted")?),
-                versions: versions.clone(),
-                live: keys.len(),
-            };
-            pending.segments.insert(0, segment);
+            pending.segments.insert(0, Segment { rows, live: keys.len() });
         }
         Ok(pending)
+    }
+}
+
+/// What a batch would change, found out row by row.
+struct Plan<'a> {
+    pending: &'a Pending,
+    /// Keys of the batch: the row of it that waits, or `None` when none waits any more.
+    changed: HashMap<&'a str, Option<usize>, FixedState>,
+    waiting: usize,
+}
+
+impl<'a> Plan<'a> {
+    /// The row that waits under `key`, which waits no longer.
+    fn take(&mut self, key: &'a str) -> Option<Role> {
+        let found = match self.changed.get(key) {
+            Some(here) => here.map(Role::AnswerTo),
+            None => {
+                let stored = self.pending.waiting.get(key);
+                stored.map(|place| Role::Answer { segment: place.segment, row: place.row })
+            }
+        };
+        if found.is_some() {
+            self.waiting -= 1;
+            self.changed.insert(key, None);
+        }
+        found
+    }
+
+    /// Gives up the row that has waited longest: first those of the store, in their `order`, then
+    /// those `asked` in this batch.
+    fn give_up(
+        &mut self,
+        order: &mut std::collections::vec_deque::Iter<'a, (u64, String)>,
+        asked: &mut VecDeque<(usize, &'a str)>,
+    ) {
+        let stored = order.find(|(came, key)| {
+            let waits = self.pending.waiting.get(key).is_some_and(|place| place.came == *came);
+            waits && !self.changed.contains_key(key.as_str())
+        });
+        let key = match stored {
+            Some((_, key)) => Some(key.as_str()),
+            None => loop {
+                match asked.pop_front() {
+                    Some((row, key)) if self.changed.get(key) == Some(&Some(row)) => {
+                        break Some(key);
+                    }
+                    Some(_) => {}
+                    None => break None,
+                }
+            },
+        };
+        if let Some(key) = key {
+            self.changed.insert(key, None);
+            self.waiting -= 1;
+        }
     }
 }
 
@@ -341,23 +370,6 @@ pub(super) enum Origin {
     Batch(usize),
     /// A row of a segment of the store.
     Store(u64, usize),
-}
-
-/// The columns of rows that wait.
-pub(super) struct Stored<'a>(&'a Segment);
-
-impl Stored<'_> {
-    pub(super) fn features(&self) -> ArrayRef {
-        Arc::clone(&self.0.features)
-    }
-
-    pub(super) fn predicted(&self) -> ArrayRef {
-        Arc::clone(&self.0.predicted)
-    }
-
-    pub(super) fn versions(&self) -> ArrayRef {
-        Arc::new(self.0.versions.clone())
-    }
 }
 
 fn lost() -> Error {

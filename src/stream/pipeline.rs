@@ -6,9 +6,10 @@
 use super::batches::OnError;
 use super::checkpoint::CheckpointDir;
 use super::{RunningReport, Sink, Source, Sourced, Stage};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::models::Registry;
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,6 +123,18 @@ enum Order {
     /// Answer with what [`Sink::prepare`] returns.
     Prepare(SyncSender<u64>),
     Commit,
+    /// The stream ended without a row.
+    NoRows(SchemaRef),
+}
+
+/// What the thread of the source tells the stage.
+enum Read {
+    Batch(Sourced),
+    /// What cannot be read, and whether something comes after it.
+    Failed(Error, bool),
+    Note(String),
+    /// The end, with the columns if they are known.
+    End(Option<SchemaRef>),
 }
 
 /// The thread of the sink, and the way to it.
@@ -160,7 +173,7 @@ impl Pipeline {
                 let rows = self.stage.counts().rows;
                 watcher.note(&format!("going on from checkpoint {found}, after {rows} rows"));
             } else {
-                sink.resume(0)?;
+                sink.start()?;
             }
         }
         let batches = read_ahead(source);
@@ -170,7 +183,7 @@ impl Pipeline {
             Ok(ended) => output.finish().map(|()| ended),
             Err(error) => match output.finish() {
                 // The reason why the stage could not hand over its answers.
-                Err(cause) if error.kind() == crate::ErrorKind::Internal => Err(cause),
+                Err(cause) if error.kind() == ErrorKind::Internal => Err(cause),
                 _ => Err(error),
             },
         };
@@ -185,7 +198,7 @@ impl Pipeline {
 
     fn work(
         &mut self,
-        batches: &Receiver<Result<Sourced>>,
+        batches: &Receiver<Read>,
         output: &mut Output,
         number: &mut u64,
         position: &mut Value,
@@ -202,17 +215,28 @@ impl Pipeline {
             }
             watcher.between(&mut self.stage)?;
             match batches.recv_timeout(PATIENCE) {
-                Err(RecvTimeoutError::Disconnected) => break Ended::Exhausted,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::internal("the thread that reads has failed"));
+                }
                 Err(RecvTimeoutError::Timeout) => {}
-                Ok(Err(error)) => match self.on_error {
-                    OnError::Stop => return Err(error),
-                    _ => {
-                        self.stage.counts.refused_batches += 1;
-                        watcher.note(&format!("{}: {error}", OnError::Skip.done()));
+                Ok(Read::Note(text)) => watcher.note(&text),
+                Ok(Read::End(columns)) => {
+                    if let Some(columns) = columns.filter(|_| self.rows() == 0) {
+                        output.send(Order::NoRows(self.stage.schema(&columns)?))?;
                     }
-                },
-                Ok(Ok(sourced)) => {
-                    let out = match self.stage.process(&sourced.batch) {
+                    break Ended::Exhausted;
+                }
+                Ok(Read::Failed(error, goes_on)) => {
+                    if !goes_on || matches!(self.on_error, OnError::Stop) {
+                        return Err(error);
+                    }
+                    self.stage.counts.refused_batches += 1;
+                    watcher.note(&format!("{}: {error}", OnError::Skip.done()));
+                }
+                Ok(Read::Batch(sourced)) => {
+                    let done = self.stage.process(&sourced.batch);
+                    self.stage.notes().iter().for_each(|text| watcher.note(text));
+                    let out = match done {
                         Ok(out) => Some(out),
                         Err(error) => {
                             let reason = error.to_string();
@@ -265,11 +289,24 @@ impl Pipeline {
 }
 
 /// Reads on a thread of its own, which ends with the source or when nobody takes its batches.
-fn read_ahead(mut source: impl Source + 'static) -> Receiver<Result<Sourced>> {
+///
+/// It says when the source has ended: a channel that closes without that is a thread that failed.
+fn read_ahead(mut source: impl Source + 'static) -> Receiver<Read> {
     let (sender, receiver) = sync_channel(DEPTH);
     std::thread::spawn(move || {
-        while let Some(next) = source.next().transpose() {
-            if sender.send(next).is_err() {
+        loop {
+            let next = source.next();
+            let notes = source.notes();
+            let (message, last) = match next {
+                Ok(Some(sourced)) => (Read::Batch(sourced), false),
+                Ok(None) => (Read::End(source.schema()), true),
+                Err(error) => {
+                    let goes_on = error.kind().is_user_error() && !source.is_lost();
+                    (Read::Failed(error, goes_on), !goes_on)
+                }
+            };
+            let mut messages = notes.into_iter().map(Read::Note).chain([message]);
+            if messages.any(|message| sender.send(message).is_err()) || last {
                 break;
             }
         }
@@ -290,6 +327,7 @@ impl Output {
                         let _ = answer.send(prepared);
                     }
                     Order::Commit => sink.commit()?,
+                    Order::NoRows(columns) => sink.no_rows(&columns)?,
                 }
             }
             sink.finish()

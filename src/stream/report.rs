@@ -1,14 +1,15 @@
 //! How good the answers of a stream are, and whether it changes.
 
 use super::Adwin;
-use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::data::{DROPPED, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
-use crate::metrics::{Metric, SetMetrics};
+use crate::metrics::{LabelOutcome, Metric, SetMetrics};
 use crate::stats::{StateReader, StateWriter};
 use arrow::array::{ArrayRef, StructArray, UInt32Array};
 use arrow::compute::take;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Blocks of the window.
 const BLOCKS: u64 = 16;
@@ -33,10 +34,13 @@ pub(super) const METRICS: [Metric; 7] = [
 ///
 /// # Cost
 ///
-/// A row costs its labels. Memory follows the number of labels.
+/// A row costs its labels. Memory follows the number of labels; where labels come and go,
+/// [`RunningReport::keep`] bounds it.
 #[derive(Debug)]
 pub struct RunningReport {
     window: u64,
+    /// In how many rows a label must be seen to keep its place.
+    keep: Option<u64>,
     labels: Vocabulary,
     all: SetMetrics,
     /// The blocks of the window that are full, oldest first, and the one that is not.
@@ -48,6 +52,11 @@ pub struct RunningReport {
     drift: Vec<Adwin>,
     /// By label, the number of the row at which it last drifted, plus one.
     drifted: Vec<u64>,
+    /// By label, how many rows there were when it was last true or predicted.
+    seen: Vec<u64>,
+    /// What is known of labels that lost their place, and how many there were.
+    departed: LabelOutcome,
+    departed_labels: u64,
     truth: LabelSets,
     predicted: LabelSets,
 }
@@ -57,6 +66,7 @@ impl RunningReport {
     pub fn new(window: u64) -> Self {
         RunningReport {
             window: window.max(BLOCKS),
+            keep: None,
             labels: Vocabulary::default(),
             all: SetMetrics::default(),
             blocks: VecDeque::new(),
@@ -65,17 +75,71 @@ impl RunningReport {
             faded_weight: 0.0,
             drift: Vec::new(),
             drifted: Vec::new(),
+            seen: Vec::new(),
+            departed: LabelOutcome::none(0),
+            departed_labels: 0,
             truth: LabelSets::default(),
             predicted: LabelSets::default(),
         }
+    }
+
+    /// The same report, in which a label that is neither true nor predicted in `rows` scored rows
+    /// (at least two windows) loses its place: its counts stay in measures of all rows, and the
+    /// report tells of such labels together ([`RunningReport::departed`]).
+    #[must_use]
+    pub fn keep(mut self, rows: u64) -> Self {
+        // What is in a block of the window has a place.
+        self.keep = Some(rows.max(self.window.saturating_mul(2)));
+        self
     }
 
     /// Adds the rows whose true labels are known.
     ///
     /// # Errors
     ///
-    /// Columns that hold no labels.
+    /// Columns that hold no labels; the report is then as it was.
     pub fn observe(&mut self, truth: &ArrayRef, predicted: &ArrayRef) -> Result<()> {
+        let Some(keep) = self.keep else { return self.observe_part(truth, predicted) };
+        // Places are taken at fixed rows, whatever the batches are; so all is checked before.
+        let mut checked = LabelSets::default();
+        let (mut truth, mut predicted) = (Arc::clone(truth), Arc::clone(predicted));
+        if let Some(rows) = LabelReader::read(&truth, &mut checked, |_| Ok(None))? {
+            let rows = UInt32Array::from(rows);
+            (truth, predicted) = (take(&truth, &rows, None)?, take(&predicted, &rows, None)?);
+        }
+        LabelReader::read(&predicted, &mut checked, |_| Ok(None))?;
+        let step = keep / 8;
+        let mut start = 0;
+        while start < truth.len() {
+            let left = usize::try_from(step - self.rows() % step).unwrap_or(usize::MAX);
+            let len = left.min(truth.len() - start);
+            self.observe_part(&truth.slice(start, len), &predicted.slice(start, len))?;
+            if self.rows().is_multiple_of(step) {
+                self.compact(keep);
+            }
+            start += len;
+        }
+        Ok(())
+    }
+
+    fn observe_part(&mut self, truth: &ArrayRef, predicted: &ArrayRef) -> Result<()> {
+        let known = self.labels.len();
+        let read = self.read(truth, predicted);
+        if read.is_err() {
+            self.labels.truncate(known);
+            return read;
+        }
+        self.drift.resize(self.labels.len(), Adwin::new(DELTA));
+        self.drifted.resize(self.labels.len(), 0);
+        self.seen.resize(self.labels.len(), self.all.rows());
+        for row in 0..self.truth.len() {
+            self.observe_row(row);
+        }
+        Ok(())
+    }
+
+    /// Reads the sets of rows whose true labels are known.
+    fn read(&mut self, truth: &ArrayRef, predicted: &ArrayRef) -> Result<()> {
         self.truth.clear();
         self.predicted.clear();
         let labels = &mut self.labels;
@@ -88,12 +152,39 @@ impl RunningReport {
         if self.truth.len() != self.predicted.len() {
             return Err(Error::internal("rows without an answer cannot be scored"));
         }
-        self.drift.resize(self.labels.len(), Adwin::new(DELTA));
-        self.drifted.resize(self.labels.len(), 0);
-        for row in 0..self.truth.len() {
-            self.observe_row(row);
-        }
         Ok(())
+    }
+
+    /// Takes the places of labels that were not seen for long, when they are as many as the others.
+    fn compact(&mut self, keep: u64) {
+        let now = self.all.rows();
+        let gone = |seen: u64| now - seen >= keep;
+        let many = self.seen.iter().filter(|seen| gone(**seen)).count();
+        if many == 0 || 2 * many < self.labels.len() {
+            return;
+        }
+        let mut labels = Vocabulary::default();
+        let new_ids: Vec<u32> = (0..self.labels.len())
+            .map(|id| match gone(self.seen[id]) {
+                true => DROPPED,
+                false => labels.intern_of(&self.labels, id as u32),
+            })
+            .collect();
+        for outcome in self.all.label_report() {
+            if new_ids[outcome.label as usize] == DROPPED {
+                self.departed.add(&outcome);
+            }
+        }
+        self.departed_labels += many as u64;
+        let kept = |id: &usize| new_ids[*id] != DROPPED;
+        let ids = || (0..new_ids.len()).filter(kept);
+        self.drift = ids().map(|id| self.drift[id].clone()).collect();
+        self.drifted = ids().map(|id| self.drifted[id]).collect();
+        self.seen = ids().map(|id| self.seen[id]).collect();
+        self.all = self.all.remap(&new_ids);
+        self.open = self.open.remap(&new_ids);
+        self.blocks.iter_mut().for_each(|block| *block = block.remap(&new_ids));
+        self.labels = labels;
     }
 
     fn observe_row(&mut self, row: usize) {
@@ -102,6 +193,7 @@ impl RunningReport {
         self.open.observe(truth, predicted);
         let now = self.all.rows();
         each_label(truth, predicted, |label, right| {
+            self.seen[label as usize] = now;
             let change = self.drift[label as usize].observe(f64::from(!right));
             if change.is_some_and(|c| c.to > c.from) {
                 self.drifted[label as usize] = now;
@@ -130,7 +222,22 @@ impl RunningReport {
 
     /// The measures of all rows.
     pub fn cumulative(&self) -> Vec<(Metric, f64)> {
-        self.values(&self.all)
+        let mut values = self.values(&self.all);
+        if self.departed_labels > 0 {
+            let mut total = self.departed;
+            self.all.label_report().iter().for_each(|outcome| total.add(outcome));
+            let cells =
+                self.all.rows() as f64 * (self.labels.len() as f64 + self.departed_labels as f64);
+            let wrong = (total.false_positive + total.false_negative) as f64;
+            for (metric, value) in &mut values {
+                match metric {
+                    Metric::HammingScore => *value = 1.0 - wrong / cells,
+                    Metric::MicroF1 => *value = total.f1(),
+                    _ => {}
+                }
+            }
+        }
+        values
     }
 
     /// The measures of the last rows: as many as the window has, up to a sixteenth.
@@ -175,6 +282,12 @@ impl RunningReport {
         lines
     }
 
+    /// How many labels lost their place ([`RunningReport::keep`]), and their outcomes together. One
+    /// that comes back and leaves again counts twice.
+    pub fn departed(&self) -> (u64, LabelOutcome) {
+        (self.departed_labels, self.departed)
+    }
+
     /// The labels that are predicted worse than before, each with the number of rows that had been
     /// scored when that was seen; latest first.
     pub fn drifted(&self) -> Vec<(u64, String)> {
@@ -195,6 +308,10 @@ impl RunningReport {
         }
         writer.f64s("faded", self.faded.iter().copied().chain([self.faded_weight]));
         writer.f64s("drifted", self.drifted.iter().map(|row| *row as f64));
+        writer.f64s("seen", self.seen.iter().map(|row| *row as f64));
+        let LabelOutcome { true_positive, false_positive, false_negative, .. } = self.departed;
+        let departed = [self.departed_labels, true_positive, false_positive, false_negative];
+        writer.f64s("departed", departed.map(|n| n as f64));
         let drift: Vec<Vec<f64>> = self.drift.iter().map(Adwin::numbers).collect();
         writer.u32s("drift_lengths", drift.iter().map(|d| d.len() as u32));
         writer.f64s("drift", drift.into_iter().flatten());
@@ -206,10 +323,10 @@ impl RunningReport {
     }
 
     /// The report whose state [`RunningReport::encode`] gave.
-    pub(super) fn decode(window: u64, row: &StructArray) -> Result<Self> {
+    pub(super) fn decode(empty: RunningReport, row: &StructArray) -> Result<Self> {
         let unfit = || Error::corrupt("the state of a report does not fit together");
         let reader = StateReader::new(row);
-        let mut report = RunningReport::new(window);
+        let mut report = empty;
         report.all = SetMetrics::decode(reader.nested("all")?)?;
         report.open = SetMetrics::decode(reader.nested("open")?)?;
         for i in 0..reader.u32s("blocks")?.first().copied().unwrap_or(0) {
@@ -222,6 +339,14 @@ impl RunningReport {
         }
         (report.faded, report.faded_weight) = (sums.to_vec(), *weight);
         report.drifted = reader.f64s("drifted")?.iter().map(|row| *row as u64).collect();
+        report.seen = reader.f64s("seen")?.iter().map(|row| *row as u64).collect();
+        let &[departed, hits, extra, missed] = reader.f64s("departed")? else {
+            return Err(unfit());
+        };
+        report.departed_labels = departed as u64;
+        report.departed.true_positive = hits as u64;
+        report.departed.false_positive = extra as u64;
+        report.departed.false_negative = missed as u64;
         let mut numbers = reader.f64s("drift")?;
         for &len in reader.u32s("drift_lengths")? {
             let (one, rest) = numbers.split_at_checked(len as usize).ok_or_else(unfit)?;
@@ -236,7 +361,8 @@ impl RunningReport {
             bytes = rest;
         }
         let labels = report.labels.len();
-        if report.drift.len() != labels || report.drifted.len() != labels {
+        let lengths = [report.drift.len(), report.drifted.len(), report.seen.len()];
+        if lengths.iter().any(|length| *length != labels) {
             return Err(unfit());
         }
         Ok(report)

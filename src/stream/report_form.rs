@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// The most labels whose drift is named in one line of JSON.
 const NAMED: usize = 20;
+/// The most labels whose counts stand in one line of JSON.
+const COUNTED: usize = 100;
 
 impl RunningReport {
     fn scopes(&self) -> [(&'static str, Vec<(Metric, f64)>); 3] {
@@ -61,13 +63,16 @@ impl RunningReport {
 }
 
 impl Stage {
-    /// The report as one JSON object: what was done, the measures, and the labels that drifted,
-    /// latest first, at most 20.
+    /// The report as one JSON object: what was done, the measures, the labels that drifted, latest
+    /// first, at most 20, and counts of the most frequent labels, at most 100; the others, and those
+    /// that lost their place, are counted together.
     pub fn report_json(&self) -> Value {
         let (report, counts, (waiting, given_up)) = (self.report(), self.counts(), self.waiting());
         let mut out = json!({
             "rows": counts.rows,
             "learned": self.learned(),
+            "update_every": self.update_every(),
+            "scores_every": self.scores_every(),
             "scored": report.rows(),
             "refused_batches": counts.refused_batches,
             "refused_rows": counts.refused_rows,
@@ -82,6 +87,28 @@ impl Stage {
         }
         let drifted = report.drifted().into_iter().take(NAMED);
         out["drifted"] = drifted.map(|(at, label)| json!({ "label": label, "at": at })).collect();
+        let mut lines = report.labels();
+        // Stable: labels that are as frequent stay in name order.
+        lines.sort_by_key(|line| std::cmp::Reverse(line.actual.max(line.predicted)));
+        let others = lines.split_off(lines.len().min(COUNTED));
+        out["labels"] = lines
+            .iter()
+            .map(|l| {
+                let (label, error) = (&l.label, l.recent_error);
+                let (actual, predicted, right) = (l.actual, l.predicted, l.right);
+                json!({ "label": label, "actual": actual, "predicted": predicted, "right": right,
+                        "recent_error": error })
+            })
+            .collect();
+        let (departed, outcome) = report.departed();
+        let sum = |value: fn(&super::LabelLine) -> u64| others.iter().map(value).sum::<u64>();
+        let right = outcome.true_positive;
+        out["other_labels"] = json!({
+            "labels": departed + others.len() as u64,
+            "actual": outcome.support() + sum(|l| l.actual),
+            "predicted": right + outcome.false_positive + sum(|l| l.predicted),
+            "right": right + sum(|l| l.right),
+        });
         out
     }
 }

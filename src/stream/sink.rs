@@ -1,7 +1,9 @@
 //! Where answers go.
 
 use crate::error::{Error, Result};
+use crate::store::sync_directory;
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -36,13 +38,32 @@ pub trait Sink: Send {
         Ok(())
     }
 
+    /// Called before the first batch when there is no checkpoint to go on from.
+    ///
+    /// # Errors
+    ///
+    /// Output of another run, which would be mixed up with that of this one.
+    fn start(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Goes back to what was visible or prepared when `prepared` became part of a checkpoint.
     ///
     /// # Errors
     ///
-    /// What cannot be read or removed.
+    /// What cannot be read or removed; what was prepared and is gone.
     fn resume(&mut self, prepared: u64) -> Result<()> {
         let _ = prepared;
+        Ok(())
+    }
+
+    /// Told the columns of a stream that ended without a row.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written.
+    fn no_rows(&mut self, columns: &SchemaRef) -> Result<()> {
+        let _ = columns;
         Ok(())
     }
 
@@ -96,13 +117,19 @@ pub(super) fn unwritten(what: &str, error: arrow::error::ArrowError) -> Error {
 impl<W: Write + Send> Sink for IpcSink<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let failed = |e| unwritten("standard output", e);
-        if let Some(output) = self.output.take() {
-            self.writer = Some(StreamWriter::try_new(output, &batch.schema()).map_err(failed)?);
-        }
+        self.no_rows(&batch.schema())?;
         if let Some(writer) = &mut self.writer {
             writer.write(batch).map_err(failed)?;
             // Whoever waits for the answers should have them before the next batch is there.
             writer.flush().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn no_rows(&mut self, columns: &SchemaRef) -> Result<()> {
+        if let Some(output) = self.output.take() {
+            let started = StreamWriter::try_new(output, columns);
+            self.writer = Some(started.map_err(|e| unwritten("standard output", e))?);
         }
         Ok(())
     }
@@ -215,12 +242,28 @@ impl PartSink {
         self.dir.join(format!(".part-{number:010}.{}", self.extension))
     }
 
-    /// The number of a part by its file name, and whether it is visible.
-    fn number(&self, name: &str) -> Option<(u64, bool)> {
-        let visible = !name.starts_with('.');
-        let name = name.strip_prefix('.').unwrap_or(name);
-        let number = name.strip_prefix("part-")?.strip_suffix(&format!(".{}", self.extension))?;
-        Some((number.parse().ok()?, visible))
+    /// The files of parts: name, number, and whether it is visible.
+    fn parts(&self) -> Result<Vec<(String, u64, bool)>> {
+        let mut parts = Vec::new();
+        for entry in std::fs::read_dir(&self.dir).map_err(self.failed())? {
+            let name = entry.map_err(self.failed())?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let visible = !name.starts_with('.');
+            let stem = name.strip_prefix('.').unwrap_or(name).strip_prefix("part-");
+            let number = stem.and_then(|s| s.split_once('.')).and_then(|(n, _)| n.parse().ok());
+            parts.extend(number.map(|number| (name.to_string(), number, visible)));
+        }
+        Ok(parts)
+    }
+
+    /// Removes the parts that are not `kept`: their rows come again.
+    fn remove(&self, kept: impl Fn(u64, bool) -> bool) -> Result<()> {
+        for (name, number, visible) in self.parts()? {
+            if !kept(number, visible) {
+                std::fs::remove_file(self.dir.join(&name)).map_err(self.failed())?;
+            }
+        }
+        Ok(())
     }
 
     fn failed(&self) -> impl Fn(std::io::Error) -> Error + use<> {
@@ -245,6 +288,7 @@ impl Sink for PartSink {
     fn prepare(&mut self) -> Result<u64> {
         if let Some(part) = self.open.take() {
             part.0.finish()?.sync_all().map_err(self.failed())?;
+            sync_directory(&self.dir).map_err(self.failed())?;
             self.prepared += 1;
         }
         Ok(self.prepared)
@@ -254,21 +298,33 @@ impl Sink for PartSink {
         let hidden = self.hidden(self.prepared);
         if hidden.exists() {
             std::fs::rename(&hidden, self.path(self.prepared)).map_err(self.failed())?;
+            sync_directory(&self.dir).map_err(self.failed())?;
         }
         Ok(())
+    }
+
+    fn start(&mut self) -> Result<()> {
+        if let Some((name, ..)) = self.parts()?.into_iter().find(|(_, _, visible)| *visible) {
+            return Err(Error::usage(format!(
+                "output directory `{}` holds `{name}` of another run, and there is no checkpoint \
+                 to go on from: name an empty directory, or the checkpoint directory of that run",
+                self.dir.display()
+            )));
+        }
+        self.remove(|_, _| false)
     }
 
     fn resume(&mut self, prepared: u64) -> Result<()> {
         self.prepared = prepared;
         self.commit()?;
-        for entry in std::fs::read_dir(&self.dir).map_err(self.failed())? {
-            let name = entry.map_err(self.failed())?.file_name();
-            let number = name.to_str().and_then(|name| self.number(name));
-            // Rows of these parts come again.
-            if number.is_some_and(|(number, visible)| number > prepared || !visible) {
-                std::fs::remove_file(self.dir.join(&name)).map_err(self.failed())?;
-            }
+        let last = self.path(prepared);
+        if prepared > 0 && !last.exists() {
+            return Err(Error::not_found(format!(
+                "`{}`, the last part of the checkpoint, is gone: put it back, or start anew with \
+                 another checkpoint directory and an empty output directory",
+                last.display()
+            )));
         }
-        Ok(())
+        self.remove(|number, visible| visible && number <= prepared)
     }
 }

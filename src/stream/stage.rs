@@ -1,13 +1,14 @@
 //! A model around a stream of record batches.
 
+use super::answers::no_labels;
 use super::layout::Layout;
-use super::pending::{Origin, Pending, Role, WhenFull};
-use super::{Answers, OnlineLearner, OnlineOptions, RunningReport};
+use super::pending::{Pending, WhenFull};
+use super::{Answers, Forgetting, OnlineLearner, OnlineOptions, RunningReport, Span};
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
-use arrow::compute::{concat, take};
-use arrow::datatypes::{Field, Schema};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt64Array};
+use arrow::compute::concat;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,8 +30,9 @@ pub enum Mode {
     /// Answers with what was known before the row, then learns it.
     TestThenTrain,
     /// As test-then-train, but labels come later: a row without labels is answered and waits under
-    /// its key; a row with labels is learned with the features of the row that waits, and scored
-    /// against the answer given then. Labels of rows that do not wait are passed over.
+    /// its key; a row with labels is learned with the features and the event time of the row that
+    /// waits, and scored against the answer given then, which is also its answer. Labels of rows
+    /// that do not wait are passed over.
     Delayed {
         /// The column that joins a row and its labels.
         key: String,
@@ -79,12 +81,27 @@ impl Default for StageOptions {
     }
 }
 
+impl StageOptions {
+    /// A report of nothing. Where the model forgets labels, so does the report.
+    pub(super) fn empty_report(&self) -> RunningReport {
+        let report = RunningReport::new(self.report_window);
+        match (self.learning.drop_after, self.learning.forgetting) {
+            (Some(rows), _) => report.keep(rows),
+            (None, Forgetting::Window { length: Span::Rows(rows) }) => report.keep(rows),
+            // How many rows a window of time has, nobody knows.
+            (None, Forgetting::Window { .. }) => report.keep(0),
+            (None, _) => report,
+        }
+    }
+}
+
 /// A place to put a new model for a running stage.
 #[derive(Debug, Clone, Default)]
 pub struct ModelHandle(Arc<Mutex<Option<Arc<Model>>>>);
 
 impl ModelHandle {
-    /// Gives the stage a new model, which it takes before its next batch.
+    /// Gives the stage a new model, which it takes before its next batch. One that it cannot take,
+    /// because it needs other columns or cannot learn, is left; [`Stage::notes`] says so.
     pub fn swap(&self, model: Arc<Model>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
     }
@@ -143,6 +160,11 @@ pub struct Stage {
     pub(super) counts: Counts,
     pub(super) layout: Option<Layout>,
     handle: ModelHandle,
+    /// The digest of the model it was made with or took last, if that came from bytes.
+    pub(super) model_digest: Option<String>,
+    notes: Vec<String>,
+    /// Whether it was said how exact the answers are.
+    said: bool,
 }
 
 /// What answers.
@@ -172,8 +194,10 @@ impl Stage {
     ///
     /// Options that do not fit together.
     pub fn from_model(model: Arc<Model>, options: StageOptions) -> Result<Self> {
-        let brain = brain_of(model, &options)?;
-        Stage::with_brain(brain, options)
+        let brain = brain_of(&model, &options)?;
+        let mut stage = Stage::with_brain(brain, options)?;
+        stage.model_digest = model.digest().map(str::to_string);
+        Ok(stage)
     }
 
     pub(super) fn with_brain(brain: Brain, options: StageOptions) -> Result<Self> {
@@ -185,19 +209,56 @@ impl Stage {
             _ => None,
         };
         Ok(Stage {
-            report: RunningReport::new(options.report_window),
+            report: options.empty_report(),
             options,
             brain,
             pending,
             counts: Counts::default(),
             layout: None,
             handle: ModelHandle::default(),
+            model_digest: None,
+            notes: Vec::new(),
+            said: false,
         })
     }
 
     /// Where to put a new model while the stage runs.
     pub fn handle(&self) -> ModelHandle {
         self.handle.clone()
+    }
+
+    /// The digest of the model it was made with or took last, if that was read from bytes; after a
+    /// restart, that of the run before if the stage learns.
+    pub fn model_digest(&self) -> Option<&str> {
+        self.model_digest.as_deref()
+    }
+
+    /// What is worth saying of the last batch: a model that was taken or could not be, answers that
+    /// are not exact.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The columns of the stream, once they are known.
+    pub fn columns(&self) -> Option<&SchemaRef> {
+        self.layout.as_ref().map(|layout| &layout.schema)
+    }
+
+    /// The columns of the answers to batches of `columns`, known before the first batch.
+    ///
+    /// # Errors
+    ///
+    /// Columns that the stage would refuse.
+    pub fn schema(&self, columns: &SchemaRef) -> Result<SchemaRef> {
+        let columns = self.columns().unwrap_or(columns);
+        self.options.layout(columns)?;
+        let predicts = self.options.mode != Mode::Learn;
+        let scores = predicts && self.options.learning.scores;
+        let predicted =
+            if predicts { Some(Arc::new(no_labels(0).names()?) as ArrayRef) } else { None };
+        let scores = if scores { Some(Arc::new(no_labels(0).scored()?) as ArrayRef) } else { None };
+        let nothing = RecordBatch::new_empty(Arc::clone(columns));
+        Ok(added(&nothing, predicted, scores, UInt64Array::from(Vec::<u64>::new()))?.schema())
     }
 
     /// The options it was made with.
@@ -244,6 +305,14 @@ impl Stage {
         }
     }
 
+    /// After how many learned rows scores are derived anew, if it learns and gives scores.
+    pub fn scores_every(&self) -> Option<u64> {
+        match &self.brain {
+            Brain::Fixed(_) => None,
+            Brain::Learning(learner) => learner.scores_every(),
+        }
+    }
+
     /// The model as it is now.
     ///
     /// # Errors
@@ -261,11 +330,9 @@ impl Stage {
     /// # Errors
     ///
     /// A batch that breaks the data contract or has other columns than those before; the stage is
-    /// then as it was.
+    /// then as it was. `Internal` when something fails after the first row of the batch was learned.
     pub fn process(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        if let Some(model) = self.handle.take() {
-            self.brain = brain_of(model, &self.options)?;
-        }
+        self.notes.clear();
         let first = self.counts.rows;
         let done = self.process_rows(batch).map_err(|e| {
             let last = first + batch.num_rows() as u64;
@@ -286,6 +353,7 @@ impl Stage {
             Some(layout) => layout,
             None => self.options.layout(&batch.schema())?,
         };
+        self.take_model(&layout);
         let fitted = layout.fit(batch);
         let out = fitted.and_then(|batch| match self.options.mode {
             Mode::Score => self.score(&batch, &layout),
@@ -296,7 +364,31 @@ impl Stage {
         if out.is_ok() || self.counts.rows > 0 {
             self.layout = Some(layout);
         }
+        if let Brain::Learning(learner) = &mut self.brain {
+            if let Some(error) = learner.take_unfitted() {
+                self.notes
+                    .push(format!("new parameters cannot be derived, the old ones stay: {error}"));
+            }
+            if !self.said && learner.is_prepared() {
+                self.said = true;
+                self.notes.extend(learner.exactness());
+            }
+        }
         out
+    }
+
+    /// Takes the model that was put for it, or says why not.
+    fn take_model(&mut self, layout: &Layout) {
+        let Some(model) = self.handle.take() else { return };
+        let fits = layout.feature_type().and_then(|features| model.check_features(&features));
+        match fits.and_then(|()| brain_of(&model, &self.options)) {
+            Ok(brain) => {
+                self.brain = brain;
+                self.model_digest = model.digest().map(str::to_string);
+                self.notes.push(format!("took the new model of {} rows", model.rows()));
+            }
+            Err(error) => self.notes.push(format!("the model stays as it is: {error}")),
+        }
     }
 
     fn score(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
@@ -332,50 +424,10 @@ impl Stage {
             learner(&mut self.brain)?.learn_and_predict(&labels, &features, times.as_ref())?;
         let Answers { predicted, scores, versions } = answers;
         let predicted: ArrayRef = Arc::new(predicted);
-        self.report.observe(&labels, &predicted)?;
         let scores = scores.map(|s| Arc::new(s) as ArrayRef);
-        added(batch, Some(predicted), scores, versions.into())
-    }
-
-    fn delayed(&mut self, batch: &RecordBatch, layout: &Layout) -> Result<RecordBatch> {
-        let features = layout.features(batch)?;
-        let (labels, times) = (layout.labels(batch)?, layout.times(batch)?);
-        let keys = layout.keys(batch)?;
-        let pending =
-            self.pending.as_mut().ok_or_else(|| Error::internal("nothing waits for labels"))?;
-        let roles = pending.roles(&keys, &labels)?;
-        let of_features = |(row, role): (usize, &Role)| match *role {
-            Role::Question | Role::Unmatched => Some(Origin::Batch(row)),
-            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
-            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
-        };
-        let places: Vec<_> = roles.iter().enumerate().map(of_features).collect();
-        let joined = pending.gather(&features, &places, |s| s.features())?;
-        let matched = |(row, role): (usize, &Role)| {
-            matches!(role, Role::Answer { .. } | Role::AnswerTo(_)).then_some(row as u32)
-        };
-        let rows: UInt32Array = roles.iter().enumerate().map(matched).collect();
-        let truth = take(&labels, &rows, None)?;
-        let answers =
-            learner(&mut self.brain)?.learn_and_predict(&truth, &joined, times.as_ref())?;
-        // What was answered when the row came: now, or when it began to wait.
-        let of_answers = |(row, role): (usize, &Role)| match *role {
-            Role::Unmatched => None,
-            Role::Question => Some(Origin::Batch(row)),
-            Role::AnswerTo(asked) => Some(Origin::Batch(asked)),
-            Role::Answer { segment, row } => Some(Origin::Store(segment, row)),
-        };
-        let places: Vec<_> = roles.iter().enumerate().map(of_answers).collect();
-        let own: ArrayRef = Arc::new(answers.predicted);
-        let predicted = pending.gather(&own, &places, |s| s.predicted())?;
-        let own_versions: ArrayRef = Arc::new(UInt64Array::from(answers.versions));
-        let versions = pending.gather(&own_versions, &places, |s| s.versions())?;
-        let versions = versions.as_primitive().clone();
-        pending.settle(&keys, &roles, &features, &own, own_versions.as_primitive())?;
-        self.counts.unmatched += roles.iter().filter(|r| **r == Role::Unmatched).count() as u64;
-        self.report.observe(&truth, &predicted)?;
-        let scores = answers.scores.map(|s| Arc::new(s) as ArrayRef);
-        added(batch, Some(predicted), scores, versions)
+        let observed = self.report.observe(&labels, &predicted);
+        let out = observed.and_then(|()| added(batch, Some(predicted), scores, versions.into()));
+        out.map_err(half_learned)
     }
 }
 
@@ -401,14 +453,19 @@ fn in_pieces(
     Ok(concat(&pieces)?)
 }
 
-fn brain_of(model: Arc<Model>, options: &StageOptions) -> Result<Brain> {
+fn brain_of(model: &Arc<Model>, options: &StageOptions) -> Result<Brain> {
     Ok(match options.mode {
-        Mode::Score => Brain::Fixed(model),
-        _ => Brain::Learning(Box::new(OnlineLearner::from_model(&model, options.learning)?)),
+        Mode::Score => Brain::Fixed(Arc::clone(model)),
+        _ => Brain::Learning(Box::new(OnlineLearner::from_model(model, options.learning)?)),
     })
 }
 
-fn learner(brain: &mut Brain) -> Result<&mut OnlineLearner> {
+/// What fails after rows were learned is no fault of the batch, which must not come again.
+pub(super) fn half_learned(error: Error) -> Error {
+    Error::internal(format!("after the batch was learned: {error}"))
+}
+
+pub(super) fn learner(brain: &mut Brain) -> Result<&mut OnlineLearner> {
     match brain {
         Brain::Learning(learner) => Ok(learner),
         Brain::Fixed(_) => Err(Error::internal("a stage that learns has a learner")),
@@ -416,7 +473,7 @@ fn learner(brain: &mut Brain) -> Result<&mut OnlineLearner> {
 }
 
 /// The batch with columns added.
-fn added(
+pub(super) fn added(
     batch: &RecordBatch,
     predicted: Option<ArrayRef>,
     scores: Option<ArrayRef>,

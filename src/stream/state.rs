@@ -1,5 +1,6 @@
 //! The state of a stage in a checkpoint, and the way back.
 
+use super::answers::Fitted;
 use super::checkpoint::Checkpoint;
 use super::memory::{Block, Memory};
 use super::online::Parameters;
@@ -35,6 +36,7 @@ impl Stage {
         if let Brain::Learning(learner) = &self.brain {
             learner.save(&mut out)?;
         }
+        out.put_json("model", &json!(self.model_digest));
         Ok(out)
     }
 
@@ -59,7 +61,7 @@ impl Stage {
         }
         let report = checkpoint.batch("report")?.ok_or_else(unfit)?;
         self.report =
-            RunningReport::decode(self.options.report_window, &StructArray::from(report))?;
+            RunningReport::decode(self.options.empty_report(), &StructArray::from(report))?;
         if let Mode::Delayed { most, when_full, .. } = self.options.mode {
             let mut pending = match checkpoint.batch("pending")? {
                 Some(batch) => Pending::decode(&batch, most, when_full)?,
@@ -70,6 +72,9 @@ impl Stage {
         }
         if let Brain::Learning(learner) = &mut self.brain {
             learner.restore(checkpoint, registry)?;
+            // What it knows goes back to that model, not to the one it was made with.
+            let digest = checkpoint.json("model")?;
+            self.model_digest = digest.as_str().map(str::to_string);
         }
         Ok(())
     }
@@ -145,7 +150,7 @@ impl OnlineLearner {
                 }
             }
         }
-        if let Parameters::Fitted { every, model, version } = &self.parameters {
+        if let Some(Fitted { every, model, version }) = &self.fitted {
             state["fitted"] = json!([every, version]);
             if let Some(model) = model {
                 out.put("fitted", to_bytes(model)?);
@@ -188,16 +193,17 @@ impl OnlineLearner {
                 window.back = restored("back")?;
             }
         }
-        self.parameters = match state.get("fitted") {
-            None => Parameters::Unknown,
-            Some(fitted) => Parameters::Fitted {
+        self.parameters = Parameters::Unknown;
+        self.fitted = match state.get("fitted") {
+            None => None,
+            Some(fitted) => Some(Fitted {
                 every: fitted[0].as_u64().ok_or_else(unfit)?,
                 version: fitted[1].as_u64().ok_or_else(unfit)?,
                 model: match from.get("fitted") {
                     Some(bytes) => Some(Box::new(from_bytes(bytes, registry)?)),
                     None => None,
                 },
-            },
+            }),
         };
         Ok(())
     }

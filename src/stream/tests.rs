@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod delayed;
+mod faults;
 mod forgetting;
 mod pipeline;
 mod rows;
@@ -87,6 +88,15 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
         columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
     let schema = Arc::new(Schema::new(fields));
     RecordBatch::try_new(schema, columns.into_iter().map(|c| c.1).collect()).unwrap()
+}
+
+/// The files of a directory that are not hidden, in name order.
+fn files(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let paths = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    let hidden = |p: &std::path::Path| p.file_name().unwrap().to_str().unwrap().starts_with('.');
+    let mut paths: Vec<_> = paths.filter(|p| !hidden(p)).collect();
+    paths.sort();
+    paths
 }
 
 /// Generated rows in batches of `size`.

@@ -5,9 +5,11 @@ use crate::sql::{FileOptions, FileTables, RunningQuery, SessionOptions, from_dat
 use crate::stream::{IpcSource, Source, Sourced};
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,8 @@ use tokio::runtime::Runtime;
 /// How often a directory is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Files one after the other; the position is the file and the rows of it that are done.
+/// Files one after the other; the position is the file, the rows of it that are done, and whether
+/// these are all.
 pub(super) struct Files {
     inputs: Vec<PathBuf>,
     /// The column of texts in which an empty field of a CSV file is a text without labels.
@@ -34,12 +37,20 @@ pub(super) struct Files {
     open: Option<Open>,
     /// Rows of the next file that are done already.
     skip: u64,
+    /// Files of the directory at hand that were read or spoken of; `None` before it is looked at.
+    known: Option<BTreeSet<OsString>>,
+    schema: Option<SchemaRef>,
+    notes: Vec<String>,
+    started: bool,
+    lost: bool,
 }
 
 /// A file being read.
 struct Open {
     rows: u64,
     reader: Reader,
+    /// The batch after the last one that was given, so that the last one of a file is known.
+    ahead: Option<Result<Option<RecordBatch>>>,
 }
 
 enum Reader {
@@ -56,14 +67,6 @@ impl Files {
         stop: Arc<AtomicBool>,
     ) -> Result<Self> {
         let inputs: Vec<PathBuf> = inputs.iter().map(PathBuf::from).collect();
-        for path in &inputs {
-            if !path.exists() {
-                return Err(Error::not_found(format!(
-                    "`{}` does not exist: name files or directories",
-                    path.display()
-                )));
-            }
-        }
         if watch && !inputs.last().is_some_and(|p| p.is_dir()) {
             return Err(Error::usage("--watch needs a directory as the last input"));
         }
@@ -74,8 +77,35 @@ impl Files {
         // One partition keeps rows in their order.
         let ctx = session(&SessionOptions { partitions: 1, files, ..Default::default() })?;
         let labels = labels.map(str::to_string);
-        let (input, last, open) = (0, None, None);
-        Ok(Files { inputs, labels, watch, stop, runtime, ctx, input, last, open, skip: 0 })
+        Ok(Files {
+            inputs,
+            labels,
+            watch,
+            stop,
+            runtime,
+            ctx,
+            input: 0,
+            last: None,
+            open: None,
+            skip: 0,
+            known: None,
+            schema: None,
+            notes: Vec::new(),
+            started: false,
+            lost: false,
+        })
+    }
+
+    /// Whether all inputs from number `from` on are there. Not asked for those before a checkpoint:
+    /// they may have been put away.
+    fn check_inputs(&self, from: usize) -> Result<()> {
+        match self.inputs.iter().skip(from).find(|path| !path.exists()) {
+            None => Ok(()),
+            Some(path) => Err(Error::not_found(format!(
+                "`{}` does not exist: name files or directories",
+                path.display()
+            ))),
+        }
     }
 
     /// The file after the last one; waits for it when watching.
@@ -84,8 +114,17 @@ impl Files {
             let Some(input) = self.inputs.get(self.input) else { return Ok(None) };
             let next = match (input.is_dir(), &self.last) {
                 (false, None) => Some(input.clone()),
+                (false, Some(last)) if last != input => {
+                    return Err(Error::not_found(format!(
+                        "the directory `{}` is gone: put it back, and start again",
+                        input.display()
+                    )));
+                }
                 (false, Some(_)) => None,
-                (true, last) => after(input, last.as_deref())?,
+                (true, _) => {
+                    let dir = input.clone();
+                    self.after(&dir)?
+                }
             };
             if next.is_some() {
                 return Ok(next);
@@ -98,8 +137,58 @@ impl Files {
                 continue;
             }
             self.input += 1;
-            self.last = None;
+            (self.last, self.known) = (None, None);
         }
+    }
+
+    /// The first file of `dir` in name order that comes after the last one. Says which files came
+    /// too late to be read.
+    fn after(&mut self, dir: &Path) -> Result<Option<PathBuf>> {
+        let failed = |e| Error::io(format!("directory `{}`", dir.display()), e);
+        let mut files = BTreeSet::new();
+        for entry in std::fs::read_dir(dir).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let Some(name) = path.file_name() else { continue };
+            let hidden = name.to_string_lossy().starts_with(['.', '_']);
+            let known = path.extension().and_then(|e| e.to_str()).is_some_and(FileTables::reads);
+            if known && !hidden && path.is_file() {
+                files.insert(name.to_os_string());
+            }
+        }
+        let last = self.last.as_deref().and_then(Path::file_name);
+        let done = |name: &&OsString| last.is_some_and(|last| name.as_os_str() <= last);
+        let next = files.iter().find(|name| !done(name)).map(|name| dir.join(name));
+        let late: Vec<OsString> = files.iter().take_while(done).cloned().collect();
+        if let (Some(known), Some(last)) = (&self.known, last) {
+            let late =
+                late.iter().filter(|name| !known.contains(*name) && name.as_os_str() != last);
+            self.notes.extend(late.map(|name| {
+                format!(
+                    "`{}` is not read: it came after `{}` and sorts before it; give it a later name",
+                    dir.join(name).display(),
+                    last.display()
+                )
+            }));
+        }
+        self.known = Some(late.into_iter().collect());
+        Ok(next)
+    }
+
+    /// Starts to read `path`.
+    fn begin(&mut self, path: &Path) -> Result<()> {
+        self.last = Some(path.to_path_buf());
+        let reader = self.open(path)?;
+        if let Reader::Query { rows, .. } = &reader {
+            self.schema.get_or_insert(rows.schema());
+        }
+        self.open = Some(Open { rows: 0, reader, ahead: None });
+        Ok(())
+    }
+
+    /// Ends the file at hand.
+    fn close(&mut self) {
+        self.open = None;
+        self.skip = 0;
     }
 
     fn open(&self, path: &Path) -> Result<Reader> {
@@ -140,49 +229,64 @@ fn named(path: &Path, error: Error) -> Error {
     error.context(format!("`{}`", path.display()))
 }
 
-/// The first file of `dir` in name order that comes after `last`.
-fn after(dir: &Path, last: Option<&Path>) -> Result<Option<PathBuf>> {
-    let failed = |e| Error::io(format!("directory `{}`", dir.display()), e);
-    let mut next: Option<PathBuf> = None;
-    for entry in std::fs::read_dir(dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let known = path.extension().and_then(|e| e.to_str());
-        let known = known.is_some_and(FileTables::reads);
-        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(['.', '_']));
-        let later = last.is_none_or(|last| path.file_name() > last.file_name());
-        if known && !hidden && later && path.is_file() && next.as_ref().is_none_or(|n| path < *n) {
-            next = Some(path);
+impl Open {
+    fn read(&mut self, runtime: &Runtime) -> Result<Option<RecordBatch>> {
+        if let Some(ahead) = self.ahead.take() {
+            return ahead;
+        }
+        match &mut self.reader {
+            Reader::Query { rows, .. } => runtime.block_on(rows.next()),
+            Reader::Ipc(source) => source.next().map(|s| s.map(|s| s.batch)),
         }
     }
-    Ok(next)
+
+    /// Whether there is no other batch.
+    fn is_last(&mut self, runtime: &Runtime) -> bool {
+        let ahead = self.read(runtime);
+        let last = matches!(ahead, Ok(None));
+        self.ahead = Some(ahead);
+        last
+    }
+
+    /// Whether batches can be read after an error.
+    fn goes_on(&self) -> bool {
+        match &self.reader {
+            Reader::Query { .. } => false,
+            Reader::Ipc(source) => !source.is_lost(),
+        }
+    }
 }
 
 impl Source for Files {
     fn next(&mut self) -> Result<Option<Sourced>> {
+        if !self.started {
+            (self.started, self.lost) = (true, true);
+            self.check_inputs(0)?;
+            self.lost = false;
+        }
         loop {
             if self.open.is_none() {
-                let Some(path) = self.next_file()? else { return Ok(None) };
-                self.last = Some(path.clone());
-                let reader = self.open(&path)?;
-                self.open = Some(Open { rows: 0, reader });
+                // Without its directory there is nothing to go on with.
+                self.lost = true;
+                let next = self.next_file()?;
+                self.lost = false;
+                let Some(path) = next else { return Ok(None) };
+                self.begin(&path)?;
             }
             let (Some(open), Some(path)) = (&mut self.open, &self.last) else { return Ok(None) };
-            let batch = match &mut open.reader {
-                Reader::Query { rows, .. } => self.runtime.block_on(rows.next()),
-                Reader::Ipc(source) => source.next().map(|s| s.map(|s| s.batch)),
-            };
-            let batch = match batch {
+            let batch = match open.read(&self.runtime) {
                 Ok(batch) => batch,
                 Err(error) => {
-                    // What comes after damage is in the next file.
-                    self.open = None;
-                    self.skip = 0;
-                    return Err(named(path, error));
+                    let error = named(path, error);
+                    if !open.goes_on() {
+                        // What comes after damage is in the next file.
+                        self.close();
+                    }
+                    return Err(error);
                 }
             };
             let Some(batch) = batch else {
-                self.open = None;
-                self.skip = 0;
+                self.close();
                 continue;
             };
             let rows = batch.num_rows() as u64;
@@ -195,8 +299,9 @@ impl Source for Files {
                 if let Some(labels) = self.labels.as_deref().filter(|_| csv) {
                     batch = filled(batch, labels)?;
                 }
-                let file = path.to_string_lossy();
-                let position = json!({ "input": self.input, "file": file, "row": open.rows });
+                let (file, whole) = (path.to_string_lossy(), open.is_last(&self.runtime));
+                let position =
+                    json!({ "input": self.input, "file": file, "row": open.rows, "whole": whole });
                 return Ok(Some(Sourced { batch, position }));
             }
         }
@@ -205,9 +310,15 @@ impl Source for Files {
     fn resume(&mut self, position: &Value) -> Result<()> {
         let unfit = || Error::corrupt(format!("`{position}` is no position in files"));
         let file = PathBuf::from(position["file"].as_str().ok_or_else(unfit)?);
-        let input = position["input"].as_u64().ok_or_else(unfit)? as usize;
+        self.input = position["input"].as_u64().ok_or_else(unfit)? as usize;
+        self.started = true;
+        if position["whole"] == true {
+            // It is not needed any more, and may have been put away.
+            let is_input = self.inputs.get(self.input) == Some(&file);
+            self.last = Some(file);
+            return self.check_inputs(self.input + usize::from(is_input));
+        }
         self.skip = position["row"].as_u64().ok_or_else(unfit)?;
-        self.input = input;
         if !file.exists() {
             return Err(Error::not_found(format!(
                 "`{}`, in which the checkpoint stands, is gone: put it back, or start anew without \
@@ -215,9 +326,19 @@ impl Source for Files {
                 file.display()
             )));
         }
-        let reader = self.open(&file)?;
-        self.open = Some(Open { rows: 0, reader });
-        self.last = Some(file);
-        Ok(())
+        self.check_inputs(self.input)?;
+        self.begin(&file)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
     }
 }

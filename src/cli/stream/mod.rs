@@ -14,7 +14,7 @@ use crate::stream::{
 };
 use clap::{Args, ValueEnum};
 use files::Files;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,7 @@ impl Stream {
         stop_on_signals(&stop)?;
         let source = self.source(&stop)?;
         let stage = self.stage(&registry)?;
+        let digest = stage.model_digest().map(str::to_string);
         let interval = parse_interval(&self.checkpoint_every)?;
         let checkpoints = match &self.checkpoint {
             Some(dir) => Some((CheckpointDir::try_new(dir, self.keep)?, interval)),
@@ -150,18 +151,17 @@ impl Stream {
             stage,
             on_error: self.on_error()?,
             checkpoints,
-            settings: json!({
-                "inputs": self.inputs,
-                "model": self.model,
-                "output": self.output,
-                "parts": format!("{:?}", self.parts),
-            }),
+            settings: self.settings(digest.as_deref()),
             report_every: self.report_every.as_deref().map(parse_interval).transpose()?,
             stop,
         };
         let reload = self.model.as_deref().filter(|_| self.reload);
-        let mut watch =
-            Watch::try_new(self.report.as_deref(), self.report_every.is_some(), reload)?;
+        let columns = self.columns.clone();
+        let is_key = self.key.as_deref() == Some(super::columns::ID);
+        let of_columns = move |schema: &_| columns.note(schema).filter(|_| !is_key);
+        let lines = self.report_every.is_some();
+        let of_columns = Box::new(of_columns);
+        let mut watch = Watch::try_new(self.report.as_deref(), lines, reload, of_columns)?;
         let ended = match &self.output {
             _ if self.learn_only => pipeline.run(&registry, source, NoSink, &mut watch),
             Some(dir) => {
@@ -183,6 +183,22 @@ impl Stream {
         }
         watch.finish(&pipeline.stage, ended != Ended::OutputClosed, pipeline.stage.update_every());
         Ok(())
+    }
+
+    /// What a checkpoint depends on besides the stage. What is done with batches that are refused may
+    /// change: it is the way on after one that stops the work.
+    fn settings(&self, digest: Option<&str>) -> Value {
+        // A model that only answers must be the same, unless it is to be taken anew.
+        let learns = self.learn || self.learn_only || self.key.is_some();
+        json!({
+            "inputs": self.inputs,
+            "model": self.model,
+            "model digest": digest.filter(|_| !learns && !self.reload),
+            "output": self.output,
+            "parts": format!("{:?}", self.parts),
+            "empty-labels": format!("{:?}", self.labels.empty_labels),
+            "labels-xml": self.columns.labels_xml,
+        })
     }
 
     fn source(&self, stop: &Arc<AtomicBool>) -> Result<Box<dyn Source>> {

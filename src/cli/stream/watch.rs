@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::metrics::Metric;
 use crate::models::Registry;
-use crate::store::read_model;
+use crate::store::{digest_of, from_bytes};
 use crate::stream::{Divert, RunningReport, Stage, Watcher};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -32,15 +32,23 @@ pub(super) struct Watch {
     /// When something was last shown, and the rows there were then.
     shown: Duration,
     shown_rows: u64,
-    reload: Option<(PathBuf, Option<SystemTime>)>,
-    looked: Duration,
+    reload: Option<(PathBuf, Option<Stamp>)>,
+    looked: Option<Duration>,
+    /// What is said of the columns once they are known.
+    of_columns: Option<OfColumns>,
 }
+
+/// When a file was written, and how long it is.
+type Stamp = (SystemTime, u64);
+/// A sentence about columns, if there is one.
+type OfColumns = Box<dyn Fn(&SchemaRef) -> Option<String>>;
 
 impl Watch {
     pub(super) fn try_new(
         report: Option<&Path>,
         lines: bool,
         reload: Option<&Path>,
+        of_columns: OfColumns,
     ) -> Result<Self> {
         let file = match report {
             None => None,
@@ -57,36 +65,40 @@ impl Watch {
             bar: alive.then(|| super::super::output::lines("waiting for rows")),
             shown: Duration::ZERO,
             shown_rows: 0,
-            reload: reload.map(|path| (path.to_path_buf(), changed(path))),
-            looked: Duration::ZERO,
+            reload: reload.map(|path| (path.to_path_buf(), None)),
+            looked: None,
+            of_columns: Some(of_columns),
         })
     }
 
-    fn take_model(&mut self, stage: &Stage) -> Result<()> {
+    /// Hands the model file over when it is another one than the stage took last. At the beginning
+    /// that is one that changed while nothing ran, or that was taken just before a crash.
+    fn take_model(&mut self, stage: &Stage) {
         let now = self.start.elapsed();
-        let Some((path, known)) = &mut self.reload else { return Ok(()) };
-        if now < self.looked + LOOK {
-            return Ok(());
+        let Some((path, known)) = &mut self.reload else { return };
+        if self.looked.is_some_and(|looked| now < looked + LOOK) {
+            return;
         }
-        self.looked = now;
+        self.looked = Some(now);
         let at = changed(path);
         if at.is_none() || at == *known {
-            return Ok(());
+            return;
         }
-        match read_model(path, &Registry::default()) {
-            Ok(model) => {
-                stage.handle().swap(Arc::new(model));
-                *known = at;
-                let path = path.display().to_string();
-                self.note(&format!("took the new model `{path}`"));
-            }
+        *known = at;
+        let read = std::fs::read(&*path).map_err(|e| Error::io("it cannot be read", e));
+        let model = read.and_then(|bytes| match digest_of(&bytes)? {
+            same if stage.model_digest() == Some(same) => Ok(None),
+            _ => from_bytes(&bytes, &Registry::default()).map(Some),
+        });
+        match model {
+            Ok(None) => {}
+            Ok(Some(model)) => stage.handle().swap(Arc::new(model)),
             // It may be in the middle of being written: the old one stays until it is whole.
             Err(error) => {
-                *known = at;
-                self.note(&format!("the model stays as it is: {error}"));
+                let text = format!("the model stays as it is: `{}`: {error}", path.display());
+                self.note(&text);
             }
         }
-        Ok(())
     }
 
     fn show(&mut self, stage: &Stage) {
@@ -125,8 +137,13 @@ impl Watch {
                 counts.refused_batches, counts.refused_rows
             ));
         }
-        eprintln!("{text}");
+        say(&text);
     }
+}
+
+/// A line on standard error; when nobody reads it, nothing is lost.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// The live view: what was done, how good the answers are, which labels drift.
@@ -174,8 +191,9 @@ fn view(stage: &Stage, speed: f64) -> String {
     text
 }
 
-fn changed(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|m| m.modified()).ok()
+fn changed(path: &Path) -> Option<Stamp> {
+    let known = std::fs::metadata(path).ok()?;
+    Some((known.modified().ok()?, known.len()))
 }
 
 impl Watcher for Watch {
@@ -184,7 +202,13 @@ impl Watcher for Watch {
     }
 
     fn between(&mut self, stage: &mut Stage) -> Result<()> {
-        self.take_model(stage)?;
+        self.take_model(stage);
+        if let Some(columns) = stage.columns()
+            && let Some(of_columns) = self.of_columns.take()
+            && let Some(text) = of_columns(columns)
+        {
+            self.note(&text);
+        }
         self.show(stage);
         Ok(())
     }
@@ -195,7 +219,7 @@ impl Watcher for Watch {
             Some(file) => writeln!(file, "{line}").map_err(|e| Error::io("the report", e)),
             None => {
                 if self.lines {
-                    eprintln!("{line}");
+                    say(&line.to_string());
                 }
                 Ok(())
             }
@@ -204,8 +228,8 @@ impl Watcher for Watch {
 
     fn note(&mut self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("note: {text}")),
-            None => eprintln!("note: {text}"),
+            Some(bar) => bar.suspend(|| say(&format!("note: {text}"))),
+            None => say(&format!("note: {text}")),
         }
     }
 }

@@ -121,9 +121,7 @@ fn damage_falls_back_to_the_checkpoint_before_and_says_so() {
         checkpoint.put_json("number", &number.into());
         checkpoints.write(number, &checkpoint).unwrap();
     }
-    let mut names: Vec<_> =
-        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
-    names.sort();
+    let names = super::files(dir.path());
     assert_eq!(names.len(), 3);
     let newest = |notes: &mut Vec<String>| checkpoints.newest(|text| notes.push(text));
     let mut notes = Vec::new();
@@ -142,4 +140,50 @@ fn damage_falls_back_to_the_checkpoint_before_and_says_so() {
     std::fs::write(&names[0], b"").unwrap();
     let error = newest(&mut Vec::new()).unwrap_err().to_string();
     assert!(error.contains("no checkpoint is whole"), "{error}");
+}
+
+#[test]
+fn a_directory_belongs_to_one_stream_and_is_tidied_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = CheckpointDir::try_new(dir.path(), 3).unwrap();
+    let error = CheckpointDir::try_new(dir.path(), 3).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("in use by another stream"), "{error}");
+    drop(first);
+    // What a run that was killed left behind.
+    std::fs::write(
+        dir.path().join(".0123456789abcdef.part-checkpoint-00000000000000000007.arrow"),
+        b"x",
+    )
+    .unwrap();
+    CheckpointDir::try_new(dir.path(), 3).unwrap();
+    assert_eq!(super::files(dir.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_batch_refused_by_the_report_leaves_a_stage_that_can_be_saved() {
+    let batches = generated(200, 100, false);
+    let mut learning = stage(options(Mode::Learn));
+    learning.process(&batches[0]).unwrap();
+    let scoring = || Stage::from_model(learning.model().unwrap(), options(Mode::Score)).unwrap();
+    let mut first = scoring();
+    // New names, then a NULL inside a list.
+    let mut labels = ListBuilder::new(StringBuilder::new());
+    (0..99).for_each(|_| labels.append_value([Some("never seen")]));
+    labels.append_value([Some("a"), None]);
+    let at = batches[1].schema().index_of("labels").unwrap();
+    let names: Vec<String> =
+        batches[1].schema().fields().iter().map(|f| f.name().clone()).collect();
+    let mut columns: Vec<(&str, ArrayRef)> =
+        names.iter().map(String::as_str).zip(batches[1].columns().iter().cloned()).collect();
+    columns[at].1 = Arc::new(labels.finish());
+    let error = first.process(&batch(columns)).unwrap_err();
+    assert!(error.to_string().contains("row 99 holds a NULL"), "{error}");
+    first.process(&batches[1]).unwrap();
+    let saved = first.save().unwrap();
+    let mut second = scoring();
+    second.restore(&saved, &Registry::default()).unwrap();
+    assert_eq!(second.report_json(), first.report_json());
+    assert_eq!((second.report().rows(), second.report().labels().len()), (100, 10));
 }

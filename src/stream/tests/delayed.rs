@@ -108,7 +108,7 @@ fn a_row_asked_again_waits_once_and_memory_follows_what_waits() {
     assert_eq!(stage.waiting().0, 100);
     let pending = stage.pending.as_ref().unwrap();
     assert_eq!(pending.encode().unwrap().unwrap().num_rows(), 100);
-    assert!(pending.stored_rows() <= 100 + 100 + 8192, "{}", pending.stored_rows());
+    assert!(pending.stored().0 <= 100 + 100 + 8192, "{:?}", pending.stored());
     // The last question counts.
     let told: Vec<_> = (0..100).map(|i| (i, None, Some("x"))).collect();
     stage.process(&rows(&told)).unwrap();
@@ -123,4 +123,83 @@ fn a_row_without_key_is_named() {
     let mut stage = delayed(10, WhenFull::DropOldest);
     let error = stage.process(&batch(vec![("key", keys), ("x", x), ("labels", labels)]));
     assert!(error.unwrap_err().to_string().contains("row 1 has no key"));
+}
+
+#[test]
+fn a_full_store_does_the_same_whatever_the_batches_are() {
+    // Keys come again, labels come early, late and for rows that were given up.
+    let mut dice = Dice(3);
+    let mut told: Vec<(u64, Option<f64>, Option<&str>)> = Vec::new();
+    for i in 0..600u64 {
+        let key = (dice.uniform() * 40.0) as u64;
+        match dice.uniform() < 0.55 {
+            true => told.push((key, Some((i % 7) as f64), None)),
+            false => told.push((key, None, Some(["a", "b", "c"][(i % 3) as usize]))),
+        }
+    }
+    for when_full in [WhenFull::DropOldest, WhenFull::DropNewest] {
+        let run = |size: usize| {
+            let mut stage = delayed(9, when_full);
+            let mut found = Vec::new();
+            for part in told.chunks(size) {
+                let out = stage.process(&rows(part)).unwrap();
+                let versions = out.column_by_name("model_version").unwrap();
+                let versions = versions.as_primitive::<UInt64Type>();
+                found.extend(answers(&out).into_iter().zip(versions.iter()));
+            }
+            let counts = (stage.learned(), stage.waiting(), stage.counts().unmatched);
+            (found, counts, stage.report_json())
+        };
+        let whole = run(600);
+        assert!(whole.1.1.1 > 50 && whole.1.0 > 50 && whole.1.2 > 50, "{:?}", whole.1);
+        for size in [1, 7] {
+            assert_eq!(run(size), whole, "{when_full:?} {size}");
+        }
+    }
+}
+
+#[test]
+fn scores_and_event_time_are_those_of_the_row_that_waited() {
+    use crate::stream::{Forgetting, Span};
+    let mode = Mode::Delayed { key: "key".into(), most: 10, when_full: WhenFull::DropOldest };
+    let mut options = options(mode);
+    options.time = Some("at".into());
+    options.learning.scores = true;
+    options.learning.update_every = Some(1);
+    options.learning.forgetting = Forgetting::Decay { half_life: Span::Time(64) };
+    let mut stage = stage(options);
+    let rows = |told: &[(u64, Option<f64>, Option<&str>, i64)]| {
+        let plain: Vec<_> = told.iter().map(|r| (r.0, r.1, r.2)).collect();
+        let at: ArrayRef = Arc::new(Int64Array::from_iter_values(told.iter().map(|r| r.3)));
+        let plain = rows(&plain);
+        let columns =
+            [("key", 0), ("x", 1), ("labels", 2)].map(|(n, i)| (n, plain.column(i).clone()));
+        batch(columns.into_iter().chain([("at", at)]).collect())
+    };
+    stage.process(&rows(&[(1, Some(0.0), None, 0), (1, None, Some("low"), 0)])).unwrap();
+    let asked = stage.process(&rows(&[(2, Some(1.0), None, 0), (3, Some(5.0), None, 64)])).unwrap();
+    // Other labels are learned meanwhile; the labels of row 2 come late.
+    stage.process(&rows(&[(3, None, Some("high"), 64)])).unwrap();
+    let told = stage.process(&rows(&[(2, None, Some("low"), 999)])).unwrap();
+    for column in ["predicted_labels", "label_scores", "model_version"] {
+        let (then, now) =
+            (asked.column_by_name(column).unwrap(), told.column_by_name(column).unwrap());
+        assert_eq!(&then.slice(0, 1), now, "{column}");
+    }
+    // Rows 1 and 2 are one half-life older than row 3, whenever their labels came.
+    let counts = stage.model().unwrap().insight(0).label_counts;
+    assert_eq!(counts, [1.0, 1.0], "high, low: {counts:?}");
+}
+
+#[test]
+fn many_small_batches_that_wait_are_copied_together() {
+    let mut stage = delayed(100_000, WhenFull::DropOldest);
+    for key in 0..2000 {
+        stage.process(&rows(&[(key, Some(key as f64), None)])).unwrap();
+    }
+    let (kept, pieces) = stage.pending.as_ref().unwrap().stored();
+    assert!(kept == 2000 && pieces <= 512, "{kept} rows in {pieces} pieces");
+    let told: Vec<_> = (0..2000).map(|key| (key, None, Some("x"))).collect();
+    stage.process(&rows(&told)).unwrap();
+    assert_eq!((stage.learned(), stage.waiting()), (2000, (0, 0)));
 }

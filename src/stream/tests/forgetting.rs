@@ -233,3 +233,81 @@ fn names_that_left_a_window_give_their_memory_back() {
     assert!(learner.trainer.space().labels.len() < 5000);
     assert_eq!(learner.model().unwrap().space().labels.len(), 32);
 }
+
+#[test]
+fn labels_of_the_model_it_starts_with_are_dropped_too() {
+    let sets = (0..100).map(|i| Some(vec![if i < 10 { "gone" } else { "here" }.to_string()]));
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..100).map(|i| f64::from(i % 3))));
+    let table = Table { labels: label_lists(sets), features: columns(vec![("x".into(), x)]) };
+    let mut trainer = Trainer::try_new(&Registry::default(), "naibx").unwrap();
+    let start = table.slice(0, 20);
+    trainer.observe(&start.labels, &start.features).unwrap();
+    let options = OnlineOptions { drop_after: Some(40), ..OnlineOptions::default() };
+    let mut learner = OnlineLearner::from_model(&trainer.finish().unwrap(), options).unwrap();
+    for (from, labels) in [(20, 2), (60, 1)] {
+        let part = table.slice(from, 40);
+        learner.learn(&part.labels, &part.features, None).unwrap();
+        let known = learner.model().unwrap().space().labels.len();
+        assert!(known <= labels.max(1), "{known} labels after row {}", from + 40);
+    }
+    assert_eq!(learner.model().unwrap().space().labels.names().collect::<Vec<_>>(), ["here"]);
+}
+
+#[test]
+fn a_learner_that_forgets_by_time_predicts_without_times() {
+    let table = labelled(6, 60);
+    let times = Int64Array::from_iter_values(0..60);
+    let options = forgetting(Forgetting::Decay { half_life: Span::Time(640) });
+    let (_, mut learner) = table.run("naibx", options, 60, Some(&times));
+    let found = learner.predict(&table.slice(0, 5).features).unwrap();
+    assert_eq!(named(&found.predicted).len(), 5);
+    let one = table.slice(0, 1);
+    let error = learner.learn_and_predict(&one.labels, &one.features, None).unwrap_err();
+    assert!(error.to_string().contains("event time"), "{error}");
+    assert_eq!(learner.learned(), 60);
+}
+
+#[test]
+fn saved_models_know_how_they_forgot() {
+    let registry = Registry::default();
+    let table = labelled(5, 80);
+    let times = Int64Array::from_iter_values((0..80).map(|i| i * 10));
+    let saved = |options: OnlineOptions, from: usize, len: usize| {
+        let part = table.slice(from, len);
+        let (_, learner) = part.run("naibx", options, 80, Some(&times.slice(from, len)));
+        let bytes = to_bytes(&learner.model().unwrap()).unwrap();
+        crate::store::from_bytes(&bytes, &registry).unwrap()
+    };
+    let by_time = forgetting(Forgetting::Decay { half_life: Span::Time(640) });
+    let counts = |t: &Trainer| t.finish().unwrap().insight(0).label_counts;
+    let whole = saved(by_time, 0, 80).insight(0).label_counts;
+    let (early, late) = (saved(by_time, 0, 50), saved(by_time, 50, 30));
+    for (first, second) in [(&early, &late), (&late, &early)] {
+        let mut merged = first.reopen().unwrap();
+        merged.merge(second).unwrap();
+        for (a, b) in counts(&merged).iter().zip(&whole) {
+            assert!((a - b).abs() < 1e-9 * b, "{a} {b}");
+        }
+        assert_eq!(merged.finish().unwrap().decay(), saved(by_time, 0, 80).decay());
+        // And what was added can be taken away again.
+        merged.forget(second).unwrap();
+        assert_eq!(merged.rows(), first.rows());
+    }
+    let by_row = saved(forgetting(Forgetting::Decay { half_life: Span::Rows(10) }), 0, 50);
+    let other = saved(forgetting(Forgetting::Decay { half_life: Span::Time(64) }), 0, 50);
+    let never = saved(OnlineOptions::default(), 0, 50);
+    assert_eq!(never.decay(), None);
+    for (a, b) in [(&by_row, &by_row), (&by_row, &never), (&early, &never), (&early, &other)] {
+        for (a, b) in [(a, b), (b, a)] {
+            let mut trainer = a.reopen().unwrap();
+            let before = counts(&trainer);
+            assert_eq!(trainer.merge(b).unwrap_err().kind(), ErrorKind::Incompatible);
+            assert_eq!(counts(&trainer), before);
+        }
+    }
+    // Going on with the same half-life goes on from the same time; with another way, only here.
+    let going_on = OnlineLearner::from_model(&early, by_time).unwrap();
+    assert_eq!(going_on.model().unwrap().decay(), early.decay());
+    let otherwise = OnlineLearner::from_model(&early, OnlineOptions::default()).unwrap();
+    assert_eq!(otherwise.model().unwrap().decay(), Some(crate::models::Decay::Stream));
+}

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Time stands still.
 #[derive(Default)]
-struct Still {
-    notes: Vec<String>,
+pub(super) struct Still {
+    pub(super) notes: Vec<String>,
     reports: usize,
 }
 
@@ -36,10 +36,10 @@ impl Watcher for Still {
 }
 
 /// Batches in memory; fails before batch `fails_at`.
-struct Memory {
-    batches: Vec<RecordBatch>,
-    next: usize,
-    fails_at: Option<usize>,
+pub(super) struct Memory {
+    pub(super) batches: Vec<RecordBatch>,
+    pub(super) next: usize,
+    pub(super) fails_at: Option<usize>,
 }
 
 impl Source for Memory {
@@ -58,7 +58,7 @@ impl Source for Memory {
     }
 }
 
-fn pipeline(checkpoints: Option<&Path>) -> Pipeline {
+pub(super) fn pipeline(checkpoints: Option<&Path>) -> Pipeline {
     Pipeline {
         stage: stage(options(Mode::TestThenTrain)),
         on_error: OnError::Stop,
@@ -71,10 +71,8 @@ fn pipeline(checkpoints: Option<&Path>) -> Pipeline {
 }
 
 /// All rows in the parts of a directory, in order.
-fn parts(dir: &Path) -> Vec<RecordBatch> {
-    let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
-    names.retain(|n| !n.file_name().unwrap().to_str().unwrap().starts_with('.'));
-    names.sort();
+pub(super) fn parts(dir: &Path) -> Vec<RecordBatch> {
+    let names = files(dir);
     let read = |path| FileReader::try_new(std::fs::File::open(path).unwrap(), None).unwrap();
     names.into_iter().flat_map(read).collect::<Result<_, _>>().unwrap()
 }
@@ -133,10 +131,7 @@ fn parts_of_a_checkpoint_that_is_lost_are_taken_back() {
     run(Some(8));
     let before = parts(out.path()).len();
     // The newest checkpoint is cut short: its part must not stay.
-    let mut names: Vec<_> =
-        std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
-    names.sort();
-    std::fs::write(names.last().unwrap(), b"cut").unwrap();
+    std::fs::write(files(dir.path()).last().unwrap(), b"cut").unwrap();
     let notes = run(None);
     assert!(before > 0 && notes[0].contains("falling back"), "{notes:?}");
     let rows = whole(&parts(out.path()));
@@ -157,6 +152,7 @@ fn pipes_carry_arrow_and_a_replay_is_passed_over() {
     let mut watcher = Still::default();
     let ended = first.run(&Registry::default(), source, NoSink, &mut watcher).unwrap();
     assert_eq!((ended, first.stage.learned(), watcher.reports), (Ended::Exhausted, 700, 2));
+    drop(first);
     // All rows come again, and are known.
     let mut again = pipeline(Some(dir.path()));
     let source = IpcSource::new(std::io::Cursor::new(bytes.clone()));

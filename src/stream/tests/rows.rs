@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::conformance;
-use crate::models::Trainer;
+use crate::data::{FeatureOptions, Remap, Rows, Space, Used};
+use crate::error::{Error, ErrorKind, Result};
+use crate::models::{Algorithm, Capabilities, Insight, Learner, Peer, Scorer, Trainer};
 
 /// What a model refitted after every row answers.
 fn refitted(table: &Table, spec: &str) -> Vec<Vec<String>> {
@@ -148,4 +150,129 @@ fn a_refused_batch_is_not_learned_in_part() {
             assert_eq!(crate::store::to_bytes(&learner.model().unwrap()).unwrap(), before);
         }
     }
+}
+
+#[test]
+fn scores_do_not_change_answers() {
+    let table = numbers(8, 1500, 6, 0.05);
+    let scored = OnlineOptions { scores: true, ..OnlineOptions::default() };
+    let plain = table.answers("naibx", OnlineOptions::default(), 100);
+    let (with_scores, learner) = table.run("naibx", scored, 100, None);
+    assert_eq!(with_scores, plain);
+    assert_eq!((learner.update_every(), learner.scores_every()), (Some(1), Some(1000)));
+    let mut learner = OnlineLearner::try_new(&Registry::default(), "naibx", scored).unwrap();
+    let found = learner.learn_and_predict(&table.labels, &table.features, None).unwrap();
+    let scores = found.scores.unwrap();
+    // Those of the last model that was derived: of the first 1000 learned rows.
+    let mut trainer = Trainer::try_new(&Registry::default(), "naibx").unwrap();
+    let (mut row, mut learned) = (0, 0);
+    while learned < 1000 {
+        let one = table.slice(row, 1);
+        trainer.observe(&one.labels, &one.features).unwrap();
+        (row, learned) = (row + 1, learned + usize::from(table.labels.is_valid(row)));
+    }
+    let last = table.slice(table.len() - 20, 20);
+    let expected = trainer.finish().unwrap().score(&last.features).unwrap();
+    assert_eq!(scores.slice(table.len() - 20, 20), expected);
+}
+
+/// NaiBX whose parameters cannot be derived from 20 to 29 rows, and that refuses row 45.
+#[derive(Debug)]
+struct Moody(Box<dyn Learner>, usize);
+
+impl Learner for Moody {
+    fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        if self.1 == 45 {
+            return Err(Error::data("a row it does not like"));
+        }
+        self.1 += rows.len;
+        self.0.observe(rows, space)
+    }
+
+    fn merge(&mut self, _: &dyn Learner) -> Result<()> {
+        Err(Error::unsupported("it is moody"))
+    }
+
+    fn used(&self, space: &Space) -> Used {
+        self.0.used(space)
+    }
+
+    fn remap(&self, ids: &Remap) -> Box<dyn Learner> {
+        Box::new(Moody(self.0.remap(ids), self.1))
+    }
+
+    fn encode(&self) -> Result<StructArray> {
+        self.0.encode()
+    }
+
+    fn close(&self, _: &Space) -> Result<Option<Peer>> {
+        match (20..30).contains(&self.1) {
+            true => Err(Error::data("a bad mood")),
+            false => Ok(None),
+        }
+    }
+
+    fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
+        self.0.fit(space)
+    }
+
+    fn insight(&self, space: &Space, most: usize) -> Insight {
+        self.0.insight(space, most)
+    }
+
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+const MOODY: Algorithm = Algorithm {
+    name: "moody",
+    summary: "fails now and then",
+    parameters: &[],
+    capabilities: |_| Capabilities {
+        forgets: false,
+        decays: false,
+        ranks_sets: false,
+        reopens: true,
+    },
+    reference: "a test",
+    features: |_| Ok(FeatureOptions::default()),
+    start: |_| {
+        let (naibx, spec) = Registry::default().resolve("naibx")?;
+        Ok(Box::new(Moody((naibx.start)(&spec)?, 0)))
+    },
+    resume: |_, _, _| Err(Error::unsupported("it is moody")),
+};
+
+#[test]
+fn the_old_parameters_stay_when_new_ones_cannot_be_derived() {
+    let registry = Registry::default().with(MOODY);
+    let table = numbers(9, 40, 4, 0.0);
+    let labels = label_lists((0..40).map(|i| Some(vec![format!("l{}", i % 3)])));
+    let every = OnlineOptions { update_every: Some(10), ..OnlineOptions::default() };
+    let mut learner = OnlineLearner::try_new(&registry, "moody", every).unwrap();
+    let found = learner.learn_and_predict(&labels, &table.features, None).unwrap();
+    assert_eq!((found.versions[19], found.versions[20], found.versions[29]), (10, 10, 10));
+    assert_eq!(found.versions[30..], [30; 10]);
+    assert_eq!(learner.take_unfitted().unwrap().to_string(), "a bad mood");
+    assert!(learner.take_unfitted().is_none());
+}
+
+#[test]
+fn what_fails_after_a_row_was_learned_is_no_fault_of_the_batch() {
+    let registry = Registry::default().with(MOODY);
+    let table = numbers(9, 60, 4, 0.0);
+    let labels = label_lists((0..60).map(|i| Some(vec![format!("l{}", i % 3)])));
+    let mut learner = OnlineLearner::try_new(&registry, "moody", OnlineOptions::default()).unwrap();
+    let error = learner.learn_and_predict(&labels, &table.features, None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert_eq!(error.to_string(), "after 45 rows of the batch: a row it does not like");
+    // Of a batch of which nothing was learned, the row is at fault.
+    let one = table.slice(0, 1);
+    let error = learner.learn_and_predict(&labels.slice(0, 1), &one.features, None).unwrap_err();
+    assert_eq!((error.kind(), learner.learned()), (ErrorKind::Data, 45));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::metrics::Metric;
-use crate::stream::{Forgetting, OnError, Span};
+use crate::stream::{Forgetting, OnError, RunningReport, Span};
 use arrow::compute::concat_batches;
 
 fn value(values: &[(Metric, f64)], metric: Metric) -> f64 {
@@ -174,4 +174,133 @@ fn reports_are_record_batches_and_json() {
     let cumulative = value(&stage.report().cumulative(), Metric::Jaccard);
     assert_eq!(line["cumulative"]["jaccard"], cumulative);
     assert!(cumulative > 0.3, "{cumulative}");
+}
+
+#[test]
+fn a_model_that_cannot_be_taken_is_left_and_no_batch_is_lost() {
+    let batches = generated(300, 100, false);
+    let model_of = |batch: &RecordBatch| {
+        let mut learning = stage(options(Mode::Learn));
+        learning.process(batch).unwrap();
+        let bytes = crate::store::to_bytes(&learning.model().unwrap()).unwrap();
+        Arc::new(crate::store::from_bytes(&bytes, &Registry::default()).unwrap())
+    };
+    let first = model_of(&batches[0]);
+    let x: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 100]));
+    let labels = batches[0].column_by_name("labels").unwrap();
+    let other = model_of(&batch(vec![("elsewhere", x), ("labels", Arc::clone(labels))]));
+    for mode in [Mode::Score, Mode::TestThenTrain] {
+        let mut stage = Stage::from_model(Arc::clone(&first), options(mode)).unwrap();
+        stage.handle().swap(Arc::clone(&other));
+        assert_eq!(stage.process(&batches[1]).unwrap().num_rows(), 100);
+        let notes = stage.notes().join(" ");
+        assert!(
+            notes.contains("the model stays as it is") && notes.contains("elsewhere"),
+            "{notes}"
+        );
+        assert_eq!(stage.model_digest(), first.digest());
+        let second = model_of(&batches[2]);
+        stage.handle().swap(Arc::clone(&second));
+        stage.process(&batches[2]).unwrap();
+        assert_eq!(stage.notes(), ["took the new model of 100 rows"]);
+        assert_eq!(stage.model_digest(), second.digest());
+        // A checkpoint knows which model was taken last.
+        let saved = stage.save().unwrap();
+        assert_eq!(saved.json("model").unwrap().as_str(), second.digest());
+    }
+}
+
+#[test]
+fn the_columns_of_answers_are_known_before_the_first_batch() {
+    use crate::stream::StageStream;
+    use futures::{FutureExt, StreamExt};
+    let batches = generated(200, 100, false);
+    let model = {
+        let mut learning = stage(options(Mode::Learn));
+        learning.process(&batches[0]).unwrap();
+        learning.model().unwrap()
+    };
+    for mode in [Mode::Score, Mode::Learn, Mode::TestThenTrain] {
+        for scores in [false, true] {
+            let mut options = options(mode.clone());
+            options.learning.scores = scores;
+            let stage = Stage::from_model(Arc::clone(&model), options).unwrap();
+            let input = futures::stream::iter(batches.clone().into_iter().map(Ok));
+            let mut stream = StageStream::with_columns(stage, &batches[0].schema(), input).unwrap();
+            let known = stream.schema().unwrap();
+            while let Some(out) = stream.next().now_or_never().flatten() {
+                assert_eq!(out.unwrap().schema(), known, "{mode:?} {scores}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_are_cast_to_the_type_the_stream_began_with() {
+    let table = |x: ArrayRef| {
+        let labels = label_lists((0..x.len()).map(|i| Some(vec![format!("l{}", i % 2)])));
+        batch(vec![("x", x), ("labels", labels)])
+    };
+    let whole = |values: Vec<i64>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+    let parts = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
+    let mut stage = stage(options(Mode::TestThenTrain));
+    stage.process(&table(parts(vec![1.5, 2.5]))).unwrap();
+    let out = stage.process(&table(whole(vec![3, 4]))).unwrap();
+    assert_eq!(out.column(0), &parts(vec![3.0, 4.0]));
+    let nothing = arrow::array::new_null_array(&arrow::datatypes::DataType::Utf8, 2);
+    assert_eq!(stage.process(&table(nothing)).unwrap().column(0).null_count(), 2);
+    let mut stage = super::stage(options(Mode::TestThenTrain));
+    stage.process(&table(whole(vec![1, 2]))).unwrap();
+    stage.process(&table(parts(vec![3.0, 4.0]))).unwrap();
+    let error = stage.process(&table(parts(vec![3.0, 4.5]))).unwrap_err().to_string();
+    assert!(error.contains("`x` is Float64 now and was Int64 before"), "{error}");
+    assert_eq!(stage.learned(), 4);
+}
+
+#[test]
+fn labels_that_come_and_go_leave_the_report_too() {
+    let mut options = options(Mode::TestThenTrain);
+    options.report_window = 64;
+    options.learning.drop_after = Some(200);
+    options.learning.update_every = Some(500);
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..6000).map(|i| f64::from(i % 3))));
+    let labels = label_lists(
+        (0..6000).map(|i| Some(vec![format!("label{}", i / 10), "always".to_string()])),
+    );
+    let whole = batch(vec![("x", x), ("labels", labels)]);
+    let run = |size: usize| {
+        let mut stage = stage(options.clone());
+        for start in (0..6000).step_by(size) {
+            stage.process(&whole.slice(start, size)).unwrap();
+        }
+        stage
+    };
+    let stage = run(100);
+    let (report, (departed, outcome)) = (stage.report(), stage.report().departed());
+    let labels = report.labels();
+    assert!(labels.len() < 100 && departed as usize + labels.len() == 601, "{}", labels.len());
+    // No row is lost from the counts.
+    let actual: u64 = labels.iter().map(|l| l.actual).sum();
+    assert_eq!(actual + outcome.support(), 12_000);
+    let always = labels.iter().find(|l| l.label == "always").unwrap();
+    assert_eq!(always.actual, 6000);
+    // Neither batches nor a report that keeps everything give other measures.
+    assert_eq!(run(1000).report_json(), stage.report_json());
+    let mut all = RunningReport::new(64);
+    let mut some = RunningReport::new(64).keep(200);
+    let truth = whole.column(1);
+    let guesses = label_lists((0..6000).map(|i| Some(vec![format!("label{}", (i + 5) / 10)])));
+    for report in [&mut all, &mut some] {
+        report.observe(truth, &guesses).unwrap();
+    }
+    assert!(some.labels().len() < all.labels().len());
+    let near = |a: &[(Metric, f64)], b: &[(Metric, f64)]| {
+        a.iter().zip(b).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-12)
+    };
+    assert!(
+        near(&all.cumulative(), &some.cumulative()),
+        "{:?} {:?}",
+        all.cumulative(),
+        some.cumulative()
+    );
 }
