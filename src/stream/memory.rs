@@ -58,8 +58,8 @@ impl Memory {
                 Memory::Fading { half_life: half_life.length() as f64, step, landmark: None }
             }
             Forgetting::Window { length } => {
-                let length = length.length();
-                let blocks = length / step + i64::from(length % step > 0);
+                // Whole blocks only: the window never holds more than it says.
+                let blocks = length.length() / step;
                 let (front, back) = (Vec::new(), Vec::new());
                 Memory::Sliding(Box::new(Sliding { step, blocks, open: None, front, back }))
             }

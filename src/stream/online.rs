@@ -18,7 +18,7 @@ const UPDATE_EVERY: u64 = 1000;
 pub struct OnlineOptions {
     /// Derive parameters anew after this many learned rows. `None` is after every row where the
     /// algorithm can follow row by row ([`Learner::follow`](crate::models::Learner::follow)), and
-    /// every 1000 rows where it cannot.
+    /// every 1000 rows where it cannot, or with every block of a window of rows that is shorter.
     pub update_every: Option<u64>,
     /// What is kept of the past.
     pub forgetting: Forgetting,
@@ -408,7 +408,10 @@ impl OnlineLearner {
             self.parameters = Parameters::Following(Some(follower));
             return Ok(());
         }
-        let every = self.options.update_every.unwrap_or(UPDATE_EVERY);
+        let every = self.options.update_every.unwrap_or_else(|| match self.block_rows() {
+            Some(rows) => rows.min(UPDATE_EVERY),
+            None => UPDATE_EVERY,
+        });
         self.parameters = Parameters::Fitted { every, model: None, version: 0 };
         self.fit()
     }
@@ -417,11 +420,21 @@ impl OnlineLearner {
     fn is_time(&self) -> bool {
         match &self.parameters {
             Parameters::Fitted { every, .. } => {
-                self.learned.is_multiple_of(*every)
-                    || (self.learned < *every && self.learned.is_power_of_two())
+                let due = match self.block_rows() {
+                    // When old rows have just left: what is fitted then lies in the window of
+                    // every row up to the next time.
+                    Some(block) => self.learned % block % every == 1 % every,
+                    None => self.learned.is_multiple_of(*every),
+                };
+                due || (self.learned < *every && self.learned.is_power_of_two())
             }
             _ => false,
         }
+    }
+
+    /// The length of a block, where parameters go by the blocks of a window of rows.
+    fn block_rows(&self) -> Option<u64> {
+        self.options.forgetting.block_rows().filter(|_| self.options.update_every.is_none())
     }
 
     /// Derives the parameters of a model anew.
