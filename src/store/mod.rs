@@ -12,7 +12,7 @@ mod schema;
 
 pub use atomic::{AtomicFile, write_atomically};
 #[cfg(feature = "sql")]
-pub(crate) use digest::digest_near;
+pub(crate) use digest::checked_digest;
 pub use digest::digest_of;
 pub use schema::schema_json;
 
