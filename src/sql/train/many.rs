@@ -18,8 +18,9 @@ use std::sync::Arc;
 
 /// Bytes of rows per group that are waited for before they are learned: about a small model.
 const BYTES_PER_GROUP: usize = 16 << 10;
-/// Bytes of rows that are waited for at least.
+/// Bytes of rows that are waited for at least, and at most.
 const MIN_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// One model per group.
 ///
@@ -53,7 +54,7 @@ impl ManyModels {
         self.bytes += rows.bytes();
         self.groups.extend(groups);
         self.waiting.push(rows);
-        if self.bytes > (self.models.groups() * BYTES_PER_GROUP).max(MIN_BYTES) {
+        if self.bytes > (self.models.groups() * BYTES_PER_GROUP).clamp(MIN_BYTES, MAX_BYTES) {
             self.learn()?;
         }
         Ok(())
@@ -172,7 +173,7 @@ impl GroupsAccumulator for ManyModels {
         total_num_groups: usize,
     ) -> DataFusionResult<()> {
         self.models.grow(total_num_groups);
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         let waits = match filter.map(passing) {
             None => self.wait(rows, group_indices.iter().copied()),
             Some(keep) => rows.filter(&keep).and_then(|rows| {
@@ -206,7 +207,7 @@ impl GroupsAccumulator for ManyModels {
         values: &[ArrayRef],
         filter: Option<&BooleanArray>,
     ) -> DataFusionResult<Vec<ArrayRef>> {
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         let len = rows.len();
         let rows = rows.to_rows(&self.plan.row).map_err(outward)?;
         let kept = filter.map(|f| NullBuffer::new(passing(f).values().clone()));

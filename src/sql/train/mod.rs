@@ -41,7 +41,6 @@ impl TrainLabels {
     }
 
     fn plan(&self, args: &AccumulatorArgs) -> Result<Plan> {
-        self.call.refuse_distinct(args.is_distinct)?;
         let Some(row) = row_type(args.expr_fields) else {
             return Err(Error::internal(
                 "features were not packed; call labelflow::sql::register_all on the session",

@@ -86,7 +86,7 @@ fn model_value(trainer: &Trainer, ending: Ending) -> Result<ScalarValue> {
 
 impl Accumulator for OneModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        self.update(Batch::of_arguments(values)).map_err(outward)
+        Batch::of_arguments(values).and_then(|rows| self.update(rows)).map_err(outward)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
@@ -151,7 +151,7 @@ impl SlidingModel {
 
 impl Accumulator for SlidingModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         if rows.len() > 0 {
             self.bytes += rows.bytes();
             self.rows.push_back(rows);
