@@ -214,6 +214,12 @@ impl Trainer {
         Ok(())
     }
 
+    /// Whether rows may have weights.
+    #[cfg(feature = "sql")]
+    pub(crate) fn takes_weights(&self) -> bool {
+        self.learner.takes_weights()
+    }
+
     /// The algorithm that learns.
     pub(crate) fn algorithm(&self) -> &Algorithm {
         &self.algorithm
