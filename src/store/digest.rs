@@ -149,6 +149,16 @@ pub(super) fn open(bytes: &[u8]) -> Result<RecordBatch> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Opener {
     known: Option<Arc<Known>>,
+    /// How far before the end the digest of the last file stood.
+    from_end: usize,
+}
+
+/// Bytes that have the digest they carry.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    bytes: &'a [u8],
+    /// Their digest.
+    pub digest: &'a str,
 }
 
 /// The beginning of a file and the schema in it.
@@ -160,10 +170,30 @@ struct Known {
 
 impl Opener {
     pub(super) fn open(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
-        let place = place(bytes).ok_or_else(not_a_model)?;
-        verify(bytes, place)?;
+        let checked = self.check(bytes)?;
+        self.open_checked(&checked)
+    }
+
+    /// Looks for the digest of `bytes`, first where that of the last file stood, and checks it.
+    pub(super) fn check<'a>(&mut self, bytes: &'a [u8]) -> Result<Checked<'a>> {
+        let found = place_at(bytes, self.from_end).or_else(|| place(bytes));
+        let place = found.ok_or_else(not_a_model)?;
+        self.from_end = bytes.len() - place.start;
+        let zeros = [b'0'; DIGITS];
+        let hash = content_hash_of_parts(&[&bytes[..place.start], &zeros, &bytes[place.end..]]);
+        if format!("{hash:032x}").as_bytes() != &bytes[place.clone()] {
+            return Err(Error::corrupt(
+                "the model is damaged: its bytes do not have the digest they carry; use a whole \
+                 copy",
+            ));
+        }
+        let digest = std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())?;
+        Ok(Checked { bytes, digest })
+    }
+
+    pub(super) fn open_checked(&mut self, checked: &Checked<'_>) -> Result<RecordBatch> {
         // The reader of Arrow's format asserts what bytes made to deceive do not keep.
-        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode(bytes.to_vec())));
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode(checked.bytes.to_vec())));
         decoded.unwrap_or_else(|_| {
             Err(Error::corrupt("the model cannot be read: its columns do not fit their buffers"))
         })
@@ -245,30 +275,6 @@ pub fn digest_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())
 }
 
-/// The digest of model bytes, after checking that it is theirs.
-///
-/// # Errors
-///
-/// `Corrupt` when the bytes are no model, or damaged.
-#[cfg(feature = "sql")]
-pub fn checked_digest(bytes: &[u8]) -> Result<&str> {
-    let place = place(bytes).ok_or_else(not_a_model)?;
-    verify(bytes, place.clone())?;
-    std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())
-}
-
-/// Whether `bytes`, with zeros for the digest at `place`, have that digest.
-fn verify(bytes: &[u8], place: Range<usize>) -> Result<()> {
-    let zeros = [b'0'; DIGITS];
-    let hash = content_hash_of_parts(&[&bytes[..place.start], &zeros, &bytes[place.end..]]);
-    if format!("{hash:032x}").as_bytes() != &bytes[place] {
-        return Err(Error::corrupt(
-            "the model is damaged: its bytes do not have the digest they carry; use a whole copy",
-        ));
-    }
-    Ok(())
-}
-
 fn not_a_model() -> Error {
     Error::corrupt("this is no labelflow model, or it is cut short: use a whole model file")
 }
@@ -291,4 +297,11 @@ fn place(bytes: &[u8]) -> Option<Range<usize>> {
     let found = bytes[footer.clone()].windows(prefix.len()).position(|w| w == prefix)?;
     let at = found + footer.start + prefix.len();
     (at + DIGITS <= footer.end).then_some(at..at + DIGITS)
+}
+
+/// The place of the digits `from_end` bytes before the end, if they stand there.
+fn place_at(bytes: &[u8], from_end: usize) -> Option<Range<usize>> {
+    let at = bytes.len().checked_sub(from_end)?;
+    let inside = at + DIGITS <= bytes.len().checked_sub(TAIL)? && bytes.ends_with(b"ARROW1");
+    (inside && bytes[..at].ends_with(PREFIX.as_bytes())).then_some(at..at + DIGITS)
 }

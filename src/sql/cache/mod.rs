@@ -5,7 +5,7 @@ mod object;
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use crate::models::{Model, Registry};
-use crate::store::{self, ModelReader};
+use crate::store::ModelReader;
 use datafusion::arrow::buffer::Buffer;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -96,14 +96,14 @@ impl ModelCache {
     /// The model in `bytes`; known by its digest, so that equal bytes are decoded once. Bytes that
     /// are damaged are never taken for the model whose digest they carry.
     pub(super) fn decode(&self, bytes: &[u8]) -> Result<Arc<Model>> {
-        let digest = store::checked_digest(bytes)?;
-        if let Some(model) = self.lock().get(digest) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let checked = reader.check(bytes)?;
+        if let Some(model) = self.lock().get(checked.digest) {
             return Ok(model);
         }
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let model = Arc::new(reader.read(bytes, &self.registry)?);
+        let model = Arc::new(reader.read_checked(&checked, &self.registry)?);
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = reader;
-        self.lock().put(digest, &model);
+        self.lock().put(checked.digest, &model);
         Ok(model)
     }
 

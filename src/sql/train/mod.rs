@@ -15,7 +15,7 @@ use super::weight::is_weight;
 use crate::data::LabelReader;
 use crate::error::{Error, Result};
 use crate::models::{Algorithm, CheckedSpec, Model, Trainer};
-use crate::store;
+use crate::store::ModelReader;
 use batch::row_type;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::error::Result as DataFusionResult;
@@ -137,8 +137,13 @@ impl Plan {
         Trainer::start(self.algorithm, self.spec.clone())
     }
 
-    fn merge_bytes(&self, trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
-        trainer.merge(&store::from_bytes(bytes, self.cache.registry())?)
+    fn merge_bytes(
+        &self,
+        trainer: &mut Trainer,
+        bytes: &[u8],
+        reader: &mut ModelReader,
+    ) -> Result<()> {
+        trainer.merge(&reader.read(bytes, self.cache.registry())?)
     }
 }
 

@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::{Ending, Plan, outward, rows_type};
 use crate::error::Result;
 use crate::models::Trainer;
-use crate::store;
+use crate::store::{self, ModelReader};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
@@ -59,8 +59,9 @@ impl OneModel {
 
     fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
         let models = states[0].as_binary_view();
+        let mut reader = ModelReader::default();
         for i in (0..models.len()).filter(|&i| models.is_valid(i)) {
-            self.plan.merge_bytes(&mut self.trainer, models.value(i))?;
+            self.plan.merge_bytes(&mut self.trainer, models.value(i), &mut reader)?;
         }
         if states[1].null_count() < states[1].len() {
             let groups = vec![0; states[1].len()];
