@@ -301,6 +301,9 @@ impl Trainer {
         range: Range<usize>,
         copy: &mut CopyBuffer,
     ) -> Result<()> {
+        if self.space.labels.is_empty() {
+            self.space.labels = copy.labels_of(rows, from, range.clone());
+        }
         copy.translator.copy(rows, from, range, &mut self.space, &mut copy.rows)?;
         check_bounds(&self.space, &self.reader.options)?;
         learn(&self.algorithm, &mut *self.learner, &copy.rows, &self.space)?;
@@ -409,14 +412,39 @@ impl Trainer {
     ///
     /// No labelled row was seen.
     pub fn state(&self) -> Result<Model> {
+        let (space, ids) = self.in_order()?;
+        let learner = self.learner.remap(&ids);
+        Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
+    }
+
+    /// As [`Trainer::finish`], without a copy where the names are in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::finish`].
+    pub fn into_finished(self) -> Result<Model> {
+        self.into_state()?.closed()
+    }
+
+    /// As [`Trainer::state`], without a copy where the names are in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::state`].
+    pub fn into_state(self) -> Result<Model> {
+        let (space, ids) = self.in_order()?;
+        let learner = if ids.is_identity() { self.learner } else { self.learner.remap(&ids) };
+        Ok(Model::new(self.algorithm, self.spec, space, self.rows_seen, learner))
+    }
+
+    /// The names that are used in their order, and their new numbers.
+    fn in_order(&self) -> Result<(Space, Remap)> {
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",
             ));
         }
-        let (space, ids) = self.space.sorted(&self.learner.used(&self.space));
-        let learner = self.learner.remap(&ids);
-        Ok(Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner))
+        Ok(self.space.sorted(&self.learner.used(&self.space)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! One model per group.
 
 use super::batch::Batch;
-use super::{Ending, Plan, outward, rows_type};
+use super::{Plan, outward, rows_type};
 use crate::error::Result;
-use crate::models::{GroupedTrainer, Trainer};
-use crate::store::ModelWriter;
+use crate::models::{GroupedTrainer, Model, Trainer};
+use crate::store::{ModelReader, ModelWriter};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, ListArray, UInt32Array,
     new_null_array,
@@ -98,13 +98,17 @@ impl ManyModels {
         }
     }
 
-    fn take_models(&mut self, emit: EmitTo, ending: Ending) -> Result<ArrayRef> {
+    fn take_models(
+        &mut self,
+        emit: EmitTo,
+        ending: fn(Trainer) -> Result<Model>,
+    ) -> Result<ArrayRef> {
         self.learn()?;
         let count = self.count(emit);
         let mut out = BinaryViewBuilder::with_capacity(count);
         for trainer in self.models.take(count) {
             match trainer.filter(|t| t.rows() > 0) {
-                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(&trainer)?)?),
+                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(*trainer)?)?),
                 None => out.append_null(),
             }
         }
@@ -135,7 +139,7 @@ impl ManyModels {
     fn take_state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let count = self.count(emit);
         if (0..count).any(|group| self.models.has(group)) {
-            let models = self.take_models(emit, Trainer::state)?;
+            let models = self.take_models(emit, Trainer::into_state)?;
             return Ok(vec![models, new_null_array(&rows_type(&self.plan.row), count)]);
         }
         Ok(vec![new_null_array(&DataType::BinaryView, count), self.take_rows(count)?])
@@ -144,8 +148,9 @@ impl ManyModels {
     fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()> {
         let models = states[0].as_binary_view();
         let plan = &self.plan;
+        let mut reader = ModelReader::default();
         for i in (0..models.len()).filter(|&i| models.is_valid(i)) {
-            self.models.change(groups[i], |t| plan.merge_bytes(t, models.value(i)))?;
+            self.models.change(groups[i], |t| plan.merge_bytes(t, models.value(i), &mut reader))?;
         }
         if states[1].null_count() < states[1].len() {
             let (rows, groups) = Batch::of_lists(states[1].as_list(), groups)?;
@@ -195,7 +200,7 @@ impl GroupsAccumulator for ManyModels {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> DataFusionResult<ArrayRef> {
-        self.take_models(emit_to, Trainer::finish).map_err(outward)
+        self.take_models(emit_to, Trainer::into_finished).map_err(outward)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> DataFusionResult<Vec<ArrayRef>> {
