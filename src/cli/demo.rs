@@ -144,6 +144,6 @@ fn query(dir: &Path, text: &str) -> Result<()> {
     let here = format!("'{}/", dir.to_string_lossy().replace('\'', "''"));
     let query =
         text.replace("FROM '", &format!("FROM {here}")).replace("TO '", &format!("TO {here}"));
-    Sql { query: Some(query), file: None, table: Vec::new(), format: Format::Table, threads: 0 }
-        .run()
+    let (table, format) = (Vec::new(), Format::Table);
+    Sql { query: Some(query), file: None, table, format, threads: 0, memory: None }.run()
 }
