@@ -199,7 +199,7 @@ impl Model {
 
     /// How features are read for this model: rows read for one can be scored by all that read them
     /// alike.
-    pub(crate) fn reading(&self) -> u128 {
+    pub fn reading(&self) -> u128 {
         *self.reading.get_or_init(|| {
             let mut content = self.spec.to_string().into_bytes();
             self.space.features.write_reading(&mut content);
