@@ -151,6 +151,7 @@ fn query(dir: &Path, text: &str) -> Result<()> {
         labels_xml: None,
         format: Format::Table,
         threads: 0,
+        memory: None,
     }
     .run()
 }

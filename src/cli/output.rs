@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::sql::Progress;
 use crate::store::AtomicFile;
 use arrow::array::{Array, ArrayRef, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use clap::ValueEnum;
@@ -67,19 +67,57 @@ pub(super) enum Format {
     Json,
 }
 
-/// Prints the rows of a query.
-pub(super) fn print_batches(batches: &[RecordBatch], format: Format) -> Result<()> {
-    let batches = batches.iter().map(readable).collect::<Result<Vec<_>>>()?;
-    let mut out = std::io::stdout().lock();
-    let written = match format {
-        Format::Table => {
-            let text = arrow::util::pretty::pretty_format_batches(&batches)?;
-            writeln!(out, "{text}")
+/// Prints the rows of a query as they come; a table when all are there, since its columns are as wide
+/// as the widest value.
+pub(super) struct Printer {
+    format: Format,
+    /// The batches of a table.
+    table: Vec<RecordBatch>,
+    has_head: bool,
+}
+
+impl Printer {
+    pub(super) fn new(format: Format) -> Self {
+        Printer { format, table: Vec::new(), has_head: false }
+    }
+
+    /// Whether rows are printed as they come.
+    pub(super) fn streams(&self) -> bool {
+        self.format != Format::Table
+    }
+
+    /// Prints or takes the next rows.
+    pub(super) fn push(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()> {
+        let batch = readable(batch)?;
+        let written = match self.format {
+            Format::Table => {
+                self.table.push(batch);
+                Ok(())
+            }
+            Format::Csv => {
+                let has_head = std::mem::replace(&mut self.has_head, true);
+                write_csv(out, &batch, !has_head)
+            }
+            Format::Json => write_json(out, &batch),
+        };
+        written.map_err(to_output)
+    }
+
+    /// Prints what is left; `schema` is that of the query, for one without rows.
+    pub(super) fn finish(mut self, schema: &SchemaRef, out: &mut dyn Write) -> Result<()> {
+        if self.table.is_empty() && !self.has_head {
+            self.push(&RecordBatch::new_empty(Arc::clone(schema)), out)?;
         }
-        Format::Csv => write_csv(&mut out, &batches),
-        Format::Json => write_json(&mut out, &batches),
-    };
-    finish(written)
+        if self.format == Format::Table {
+            let text = arrow::util::pretty::pretty_format_batches(&self.table)?;
+            writeln!(out, "{text}").map_err(to_output)?;
+        }
+        out.flush().map_err(to_output)
+    }
+}
+
+fn to_output(error: std::io::Error) -> Error {
+    Error::io("standard output", error)
 }
 
 /// A closed pipe is the reader's choice, not a failure.
@@ -144,27 +182,27 @@ pub(super) fn csv_field(text: &str) -> String {
     }
 }
 
-fn write_csv(out: &mut impl Write, batches: &[RecordBatch]) -> std::io::Result<()> {
-    let Some(first) = batches.first() else { return Ok(()) };
-    let names: Vec<String> = first.schema().fields().iter().map(|f| csv_field(f.name())).collect();
-    writeln!(out, "{}", names.join(","))?;
-    for batch in batches {
-        for row in 0..batch.num_rows() {
-            let values: Result<Vec<String>> =
-                batch.columns().iter().map(|c| text(c, row).map(|t| csv_field(&t))).collect();
-            writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
-        }
+fn write_csv(out: &mut dyn Write, batch: &RecordBatch, head: bool) -> std::io::Result<()> {
+    if head {
+        let schema = batch.schema();
+        let names: Vec<String> = schema.fields().iter().map(|f| csv_field(f.name())).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in 0..batch.num_rows() {
+        let values: Result<Vec<String>> =
+            batch.columns().iter().map(|c| text(c, row).map(|t| csv_field(&t))).collect();
+        writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
     }
     Ok(())
 }
 
-fn write_json(out: &mut impl Write, batches: &[RecordBatch]) -> std::io::Result<()> {
+fn write_json(out: &mut dyn Write, batch: &RecordBatch) -> std::io::Result<()> {
     use datafusion::arrow::json::{WriterBuilder, writer::LineDelimited};
-    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
-    for batch in batches {
-        writer.write(batch).map_err(std::io::Error::other)?;
-    }
-    writer.finish().map_err(std::io::Error::other)
+    let mut lines = Vec::new();
+    let builder = WriterBuilder::new().with_explicit_nulls(true);
+    let mut writer = builder.build::<_, LineDelimited>(&mut lines);
+    writer.write(batch).and_then(|()| writer.finish()).map_err(std::io::Error::other)?;
+    out.write_all(&lines)
 }
 
 /// Lines of cells as columns, the first line as head; numbers to the right.

@@ -1,6 +1,7 @@
 //! Rows as plain numbers, in the numbering of one space.
 
 use super::{DROPPED, LabelSets, Remap};
+use std::ops::Range;
 
 /// The category value of a row that has none.
 pub const MISSING_CATEGORY: u32 = u32::MAX;
@@ -241,26 +242,26 @@ impl Rows {
         self.weights.get(row).copied().unwrap_or(1.0)
     }
 
-    /// Copies the features of the rows numbered `rows` to `out`, without labels and weights.
-    pub fn select_features(&self, rows: &[u32], out: &mut Rows) {
+    /// Copies the features of the rows in `range` to `out`, without labels and weights.
+    pub fn slice_features(&self, range: Range<usize>, out: &mut Rows) {
         out.clear();
         out.dense.clear();
-        out.len = rows.len();
+        out.len = range.len();
         out.dense_width = self.dense_width;
         out.dense_missing = self.dense_missing;
         out.open_width = self.open_width;
         out.category_width = self.category_width;
-        for row in rows.iter().map(|&row| row as usize) {
-            out.dense.extend_from_slice(self.dense_row(row));
-            out.categories.extend_from_slice(self.category_row(row));
-            if !self.open_present.is_empty() {
-                let open = row * self.open_width..(row + 1) * self.open_width;
-                out.open_present.extend_from_slice(&self.open_present[open]);
-            }
-            if !self.given_size.is_empty() {
-                out.given_size.push(self.given_size[row]);
-            }
-            if !self.sparse.is_empty() {
+        let wide = |width: usize| range.start * width..range.end * width;
+        out.dense.extend_from_slice(&self.dense[wide(self.dense_width)]);
+        out.categories.extend_from_slice(&self.categories[wide(self.category_width)]);
+        if !self.open_present.is_empty() {
+            out.open_present.extend_from_slice(&self.open_present[wide(self.open_width)]);
+        }
+        if !self.given_size.is_empty() {
+            out.given_size.extend_from_slice(&self.given_size[range.clone()]);
+        }
+        if !self.sparse.is_empty() {
+            for row in range {
                 let (ids, values) = self.sparse.row(row);
                 ids.iter().zip(values).for_each(|(&id, &value)| out.sparse.push(id, value));
                 out.sparse.end_row();

@@ -1,6 +1,7 @@
 //! Hashing that is the same on every machine and in every run.
 
 use twox_hash::XxHash3_128;
+use twox_hash::xxhash3_128::{RawHasher, SecretBuffer};
 
 /// A hasher for maps whose order never shows: fixed seed, so that runs can be repeated.
 pub type FixedState = foldhash::fast::FixedState;
@@ -18,4 +19,19 @@ pub type FixedState = foldhash::fast::FixedState;
 /// ```
 pub fn content_hash(seed: u64, bytes: &[u8]) -> u128 {
     XxHash3_128::oneshot_with_seed(seed, bytes)
+}
+
+/// [`content_hash`] under seed 0 of `parts`, one after the other, without joining them.
+///
+/// # Examples
+///
+/// ```
+/// use labelflow::math::{content_hash, content_hash_of_parts};
+///
+/// assert_eq!(content_hash_of_parts(&[b"a ", b"row"]), content_hash(0, b"a row"));
+/// ```
+pub fn content_hash_of_parts(parts: &[&[u8]]) -> u128 {
+    let mut hasher = RawHasher::new(SecretBuffer::default());
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish_128()
 }

@@ -66,7 +66,13 @@ impl RankMetrics {
     /// As [`RankMetrics::observe`], without an allocation: for each label its score and whether it is
     /// true, in any order. The labels are sorted on the way.
     pub fn observe_labels(&mut self, labels: &mut [(f64, bool)]) {
-        let row = Ranking::of(labels);
+        self.observe_among(labels, 0);
+    }
+
+    /// As [`RankMetrics::observe_labels`], among `unscored` more labels that are neither scored nor
+    /// true. They stand last, and cost nothing.
+    pub fn observe_among(&mut self, labels: &mut [(f64, bool)], unscored: u32) {
+        let row = Ranking::of(labels, unscored);
         self.rows += 1;
         self.loss.add(row.loss);
         self.coverage += u128::from(row.coverage);

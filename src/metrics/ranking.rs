@@ -20,24 +20,26 @@ fn discount(place: usize) -> f64 {
 }
 
 impl Ranking {
-    /// The measures of a row: for each label its score and whether it is true, in any order.
+    /// The measures of a row: for each label its score and whether it is true, in any order, and
+    /// how many labels there are besides that are neither scored nor true.
     ///
     /// Equal scores form a group, and only the size of a group and its true labels count. So the
     /// numbers, to the last bit, do not depend on the order of the labels.
-    pub(super) fn of(labels: &mut [(f64, bool)]) -> Self {
+    pub(super) fn of(labels: &mut [(f64, bool)], unscored: u32) -> Self {
         for (score, _) in labels.iter_mut() {
             // No NaN, and no negative zero, which compares below zero.
             *score = if score.is_nan() { f64::NEG_INFINITY } else { *score + 0.0 };
         }
         labels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        let total = labels.len();
+        let total = labels.len() + unscored as usize;
         let relevant = labels.iter().filter(|label| label.1).count();
         let (mut above, mut true_above) = (0, 0);
         let (mut wrong_pairs, mut coverage) = (0u64, 0);
         let (mut precisions, mut gain) = (0.0, 0.0);
         let mut hits = [0.0; DEPTHS.len()];
         for equals in labels.chunk_by(|a, b| a.0 == b.0) {
-            let size = equals.len();
+            let is_last = equals[0].0 == f64::NEG_INFINITY;
+            let size = equals.len() + if is_last { unscored as usize } else { 0 };
             let true_here = equals.iter().filter(|label| label.1).count();
             let end = above + size;
             // Every true label here or below scores no more than the others here.

@@ -2,9 +2,10 @@
 
 use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Trainer};
-use crate::data::{FeatureOptions, Rows, Space, Translator};
+use crate::data::{FeatureOptions, Rows, Space, Translator, Vocabulary};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef};
+use std::ops::Range;
 
 /// Rows that are read at a time.
 const CHUNK: usize = 8192;
@@ -36,6 +37,38 @@ pub struct GroupedTrainer {
 pub(super) struct CopyBuffer {
     pub(super) translator: Translator,
     pub(super) rows: Rows,
+    /// The labels of the group before, by their numbers in the batch: the next is likely to have
+    /// the same.
+    ids: Vec<u32>,
+    labels: Vocabulary,
+    found: Vec<u32>,
+}
+
+impl CopyBuffer {
+    /// The labels of the rows in `range`, in name order: so a group of one run is never renumbered.
+    pub(super) fn labels_of(
+        &mut self,
+        rows: &Rows,
+        from: &Space,
+        range: Range<usize>,
+    ) -> Vocabulary {
+        self.found.clear();
+        for row in range {
+            self.found.extend_from_slice(rows.labels.row(row));
+        }
+        self.found.sort_unstable();
+        self.found.dedup();
+        if self.found != self.ids {
+            let mut ids = self.found.clone();
+            ids.sort_unstable_by(|&a, &b| from.labels.name(a).cmp(from.labels.name(b)));
+            self.labels = Vocabulary::default();
+            for id in ids {
+                self.labels.intern_of(&from.labels, id);
+            }
+            std::mem::swap(&mut self.ids, &mut self.found);
+        }
+        self.labels.clone()
+    }
 }
 
 impl GroupedTrainer {
@@ -150,6 +183,7 @@ impl GroupedTrainer {
             let old = std::mem::take(&mut self.space);
             self.space.admit_columns(&old)?;
             self.reader.unbind();
+            self.copy = CopyBuffer::default();
         }
         Ok(())
     }
@@ -210,7 +244,7 @@ mod tests {
     use super::*;
     use crate::models::{Model, Registry};
     use arrow::array::{
-        BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder, StructArray,
+        AsArray, BooleanArray, Float64Array, ListBuilder, StringArray, StringBuilder, StructArray,
         UInt32Array,
     };
     use arrow::compute::take;
@@ -278,6 +312,31 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_trainer_that_is_used_up_gives_the_same_bytes() {
+        let (labels, features, _, _) = rows(300);
+        let x: ArrayRef = Arc::clone(features.as_struct().column(0));
+        let features: ArrayRef = Arc::new(StructArray::try_from(vec![("x", x)]).unwrap());
+        let registry = Registry::default();
+        let bytes = |model: Model| crate::store::to_bytes(&model).unwrap();
+        for algorithm in registry.algorithms() {
+            let (algorithm, spec) = registry.resolve(algorithm.name).unwrap();
+            let mut grouped = GroupedTrainer::try_new(algorithm, spec).unwrap();
+            grouped.grow(3);
+            let groups: Vec<usize> = (0..300).map(|i| i / 100).collect();
+            grouped.observe(&labels, &features, None, &groups).unwrap();
+            for trainer in grouped.take(3).into_iter().flatten() {
+                let names: Vec<&str> = trainer.space().labels.names().collect();
+                assert!(names.is_sorted(), "{names:?}");
+                let copied = (bytes(trainer.state().unwrap()), bytes(trainer.finish().unwrap()));
+                let state = crate::store::from_bytes(&copied.0, &registry).unwrap();
+                let again = bytes(state.reopen().unwrap().into_state().unwrap());
+                assert_eq!(again, copied.0, "{}", algorithm.name);
+                assert_eq!(bytes(trainer.into_finished().unwrap()), copied.1, "{}", algorithm.name);
             }
         }
     }

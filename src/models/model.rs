@@ -227,13 +227,9 @@ impl Model {
         self.binding(data_type).map(drop)
     }
 
-    /// Whether features are read alike for this model and `other`: rows read for one can be scored
-    /// by both.
-    pub fn reads_like(&self, other: &Model) -> bool {
-        self.reading() == other.reading()
-    }
-
-    fn reading(&self) -> u128 {
+    /// How features are read for this model: rows read for one can be scored by all that read them
+    /// alike.
+    pub fn reading(&self) -> u128 {
         *self.reading.get_or_init(|| {
             let mut content = self.spec.to_string().into_bytes();
             self.space.features.write_reading(&mut content);

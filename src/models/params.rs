@@ -3,6 +3,7 @@
 use super::{Spec, Value};
 use crate::error::{Error, Result};
 use std::fmt;
+use std::sync::Arc;
 
 /// A parameter that a spec may set.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ impl Allowed {
         Ok(match (self, &value) {
             (Allowed::Float(..), Value::Int(n)) => Value::Float(*n as f64),
             (Allowed::Choice(choices), _) => {
-                let spec = Choice::resolve(choices, &value)?.canonical;
+                let spec = Arc::unwrap_or_clone(Choice::resolve(choices, &value)?.canonical);
                 if spec.args.is_empty() { Value::Word(spec.name) } else { Value::Call(spec) }
             }
             _ => value,
@@ -117,8 +118,9 @@ impl fmt::Display for Allowed {
 /// Only this type can start a learner, so unchecked parameters cannot be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedSpec {
-    canonical: Spec,
-    values: Vec<(&'static str, Value)>,
+    // Shared: every model of a table of models has one.
+    canonical: Arc<Spec>,
+    values: Arc<[(&'static str, Value)]>,
 }
 
 impl CheckedSpec {
@@ -170,7 +172,7 @@ impl CheckedSpec {
             }
             values.push((p.name, value.clone()));
         }
-        Ok(CheckedSpec { canonical, values })
+        Ok(CheckedSpec { canonical: Arc::new(canonical), values: values.into() })
     }
 
     /// The spec with what differs from the defaults, in declared order: equal specs print equally.

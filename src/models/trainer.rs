@@ -331,6 +331,12 @@ impl Trainer {
         }
     }
 
+    /// Whether rows may have weights.
+    #[cfg(feature = "sql")]
+    pub(crate) fn takes_weights(&self) -> bool {
+        self.learner.takes_weights()
+    }
+
     /// The algorithm that learns.
     pub(crate) fn algorithm(&self) -> &Algorithm {
         &self.algorithm
@@ -416,6 +422,9 @@ impl Trainer {
         copy: &mut CopyBuffer,
     ) -> Result<()> {
         let before = self.known();
+        if self.space.labels.is_empty() {
+            self.space.labels = copy.labels_of(rows, from, range.clone());
+        }
         let copied = copy.translator.copy(rows, from, range, &mut self.space, &mut copy.rows);
         let learned = copied.and_then(|()| {
             check_bounds(&self.space, &self.reader.options)?;
@@ -567,15 +576,44 @@ impl Trainer {
         if let Some(settled) = self.settled()? {
             return settled.state();
         }
+        let (space, ids) = self.in_order()?;
+        let learner = self.learner.remap(&ids);
+        let model = Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner);
+        Ok(model.with_decay(self.decay))
+    }
+
+    /// As [`Trainer::finish`], without a copy where the names are in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::finish`].
+    pub fn into_finished(self) -> Result<Model> {
+        self.into_state()?.closed()
+    }
+
+    /// As [`Trainer::state`], without a copy where the names are in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trainer::state`].
+    pub fn into_state(self) -> Result<Model> {
+        if let Some(settled) = self.settled()? {
+            return settled.into_state();
+        }
+        let (space, ids) = self.in_order()?;
+        let learner = if ids.is_identity() { self.learner } else { self.learner.remap(&ids) };
+        let model = Model::new(self.algorithm, self.spec, space, self.rows_seen, learner);
+        Ok(model.with_decay(self.decay))
+    }
+
+    /// The names that are used in their order, and their new numbers.
+    fn in_order(&self) -> Result<(Space, Remap)> {
         if self.rows_seen == 0 {
             return Err(Error::data(
                 "there is no labelled row to learn from: every label list is NULL, or there are no rows",
             ));
         }
-        let (space, ids) = self.space.sorted(&self.learner.used(&self.space));
-        let learner = self.learner.remap(&ids);
-        let model = Model::new(self.algorithm, self.spec.clone(), space, self.rows_seen, learner);
-        Ok(model.with_decay(self.decay))
+        Ok(self.space.sorted(&self.learner.used(&self.space)))
     }
 }
 

@@ -4,16 +4,23 @@
 //! of `information_schema`, `SHOW FUNCTIONS`, and the "write ..." of error messages.
 
 use crate::error::{Error, Result};
+use crate::metrics::Metric;
 use datafusion::logical_expr::{
     DocSection, Documentation, DocumentationBuilder, Signature, Volatility,
 };
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// What is said of DISTINCT, which would leave out equal rows.
+pub(super) const NO_DISTINCT: &str = "DISTINCT is not supported: remove duplicates in a subquery";
 
 /// One function.
+#[derive(Clone)]
 pub(super) struct Definition {
     name: &'static str,
     aliases: &'static [&'static str],
-    pub(super) syntax: &'static str,
-    summary: &'static str,
+    pub(super) syntax: Cow<'static, str>,
+    summary: Cow<'static, str>,
     /// Parameters in order with what they are; the last of them may be left out.
     parameters: &'static [(&'static str, &'static str)],
     required: usize,
@@ -46,8 +53,8 @@ const fn define(
     Definition {
         name,
         aliases: &[],
-        syntax,
-        summary,
+        syntax: Cow::Borrowed(syntax),
+        summary: Cow::Borrowed(summary),
         parameters,
         required,
         first_feature: None,
@@ -76,18 +83,26 @@ const fn also(mut definition: Definition, aliases: &'static [&'static str]) -> D
     definition
 }
 
-/// A metric of label sets.
-macro_rules! of_sets {
-    ($name:literal, $summary:literal) => {
-        define($name, concat!($name, "(truth, predicted[, label_count])"), $summary, OF_SETS, 2)
-    };
+/// The name of a metric in SQL: where the short one would be too general, it says what it is of.
+pub(super) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Jaccard => "jaccard_score",
+        Metric::Precision => "example_precision",
+        Metric::Recall => "example_recall",
+        Metric::F1 => "example_f1",
+        other => other.name(),
+    }
 }
 
-/// A metric of scores.
-macro_rules! of_scores {
-    ($name:literal, $summary:literal) => {
-        define($name, concat!($name, "(truth, scores[, label_count])"), $summary, OF_SCORES, 2)
-    };
+fn define_metric(metric: Metric) -> Definition {
+    let (parameters, second) =
+        if metric.of_scores() { (OF_SCORES, "scores") } else { (OF_SETS, "predicted") };
+    let name = metric_name(metric);
+    let mut definition = define(name, "", "", parameters, 2);
+    definition.syntax = Cow::Owned(format!("{name}(truth, {second}[, label_count])"));
+    let (first, rest) = metric.help().split_at(1);
+    definition.summary = Cow::Owned(format!("{}{rest}.", first.to_uppercase()));
+    definition
 }
 
 const OF_SETS: &[(&str, &str)] = &[
@@ -102,7 +117,13 @@ const OF_SCORES: &[(&str, &str)] = &[
     OF_SETS[2],
 ];
 
-const DEFINITIONS: &[Definition] = &[
+static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+    let metrics = Metric::ALL.iter().map(|&metric| define_metric(metric));
+    OTHERS.iter().cloned().chain(metrics).collect()
+});
+
+/// All functions but the metrics.
+const OTHERS: &[Definition] = &[
     also(
         with_weight(learning(with_features(
             define(
@@ -217,46 +238,12 @@ const DEFINITIONS: &[Definition] = &[
         ),
         2,
     ),
-    of_sets!("hamming_score", "The share of right decisions over all rows and labels."),
-    of_sets!("exact_match", "The share of rows whose predicted set is the true one."),
-    of_sets!("jaccard_score", "Labels in both sets among those in either, mean of rows."),
-    of_sets!("example_precision", "Right labels among the predicted ones of a row, mean of rows."),
-    of_sets!("example_recall", "Right labels among the true ones of a row, mean of rows."),
-    of_sets!("example_f1", "Harmonic mean of precision and recall of a row, mean of rows."),
-    of_sets!("micro_precision", "Right labels among the predicted ones of all rows."),
-    of_sets!("micro_recall", "Right labels among the true ones of all rows."),
-    of_sets!("micro_f1", "Harmonic mean of micro precision and micro recall."),
-    of_sets!("macro_precision", "Precision of each label, mean of labels."),
-    of_sets!("macro_recall", "Recall of each label, mean of labels."),
-    of_sets!("macro_f1", "F1 of each label, mean of labels."),
-    of_sets!("label_cardinality", "The mean size of the predicted sets."),
-    of_sets!("empty_share", "The share of rows with an empty predicted set."),
     define(
         "label_report",
         "label_report(truth, predicted)",
         "Counts of each label: true and predicted, only predicted, only true.",
         OF_SETS.split_at(2).0,
         2,
-    ),
-    of_scores!(
-        "ranking_loss",
-        "The share of pairs of a true and another label that are in the wrong order."
-    ),
-    of_scores!("one_error", "The share of rows whose best label is not a true one."),
-    of_scores!(
-        "coverage",
-        "How many labels stand before the last true one of a row, mean of rows."
-    ),
-    of_scores!(
-        "average_precision",
-        "The share of true labels down to each true label, mean of rows."
-    ),
-    of_scores!("precision_at_1", "The share of rows whose best label is a true one."),
-    of_scores!("precision_at_3", "The share of true labels among the 3 best, mean of rows."),
-    of_scores!("precision_at_5", "The share of true labels among the 5 best, mean of rows."),
-    of_scores!(
-        "ndcg_at_5",
-        "Discounted gain of the 5 best labels over the best there can be, mean of rows."
     ),
 ];
 
@@ -283,25 +270,33 @@ pub(super) struct Call {
     pub(super) aliases: Vec<String>,
     pub(super) signature: Signature,
     pub(super) documentation: Documentation,
-    syntax: &'static str,
+    syntax: Cow<'static, str>,
     required: usize,
     most: Option<usize>,
 }
 
+impl Definition {
+    /// The parameters that are models, by their place.
+    pub(super) fn models(&self) -> impl Iterator<Item = usize> {
+        let is_model = |p: &(&str, &str)| matches!(p.0, "model" | "part");
+        self.parameters.iter().enumerate().filter(move |(_, p)| is_model(p)).map(|(at, _)| at)
+    }
+}
+
 impl Call {
     /// How the function `name` of the table is called.
-    pub(super) fn new(name: &str, volatility: Volatility) -> Self {
-        const NONE: Definition = define("", "", "", &[], 0);
-        Call::of(definition(name).unwrap_or(&NONE), volatility)
-    }
-
-    fn of(definition: &Definition, volatility: Volatility) -> Self {
+    pub(super) fn new(name: &'static str, volatility: Volatility) -> Self {
+        let unknown = || define(name, "", "", &[], 0);
+        let definition = definition(name).cloned().unwrap_or_else(unknown);
         // Counts and types are checked by the functions, whose messages say what to write.
         let mut signature = Signature::user_defined(volatility);
         let names = definition.parameters.iter().map(|p| p.0.to_string());
         signature.parameter_names = Some(names.collect());
-        let mut documentation =
-            DocumentationBuilder::new_with_details(SECTION, definition.summary, definition.syntax);
+        let mut documentation = DocumentationBuilder::new_with_details(
+            SECTION,
+            definition.summary,
+            &*definition.syntax,
+        );
         for (name, what) in definition.parameters {
             documentation = documentation.with_argument(*name, *what);
         }
@@ -320,15 +315,6 @@ impl Call {
     /// An error in the way the function is called.
     pub(super) fn misuse(&self, problem: impl std::fmt::Display) -> Error {
         Error::usage(format!("{}: {problem}; write {}", self.name, self.syntax))
-    }
-
-    /// Refuses `f(DISTINCT ...)`, which would leave out equal rows.
-    pub(super) fn refuse_distinct(&self, is_distinct: bool) -> Result<()> {
-        if is_distinct {
-            let problem = "DISTINCT is not supported: remove duplicates in a subquery";
-            return Err(self.misuse(problem));
-        }
-        Ok(())
     }
 
     /// Whether it may have `count` arguments.

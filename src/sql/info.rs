@@ -9,9 +9,11 @@ use crate::models::Model;
 use crate::store;
 use datafusion::arrow::array::{
     ArrayRef, Int32Array, Int64Array, ListBuilder, StringArray, StringBuilder, StructArray,
+    UInt32Array,
 };
-use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
 use std::sync::Arc;
@@ -29,44 +31,49 @@ impl ModelInfo {
         ModelInfo { call, cache: SharedCache(Arc::clone(cache)) }
     }
 
-    fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-        let models = Models::per_row(&args.args[0], args.number_rows, &self.cache.0)?;
-        let mut labels = ListBuilder::new(StringBuilder::new());
-        let mut features = ListBuilder::new(StringBuilder::new());
-        let mut notes = ListBuilder::new(StringBuilder::new());
-        let mut digests = Vec::with_capacity(models.len());
-        for model in &models {
-            let Some(model) = model else {
-                labels.append_null();
-                features.append_null();
-                notes.append_null();
-                digests.push(None);
-                continue;
+    fn run(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let models = Models::read(&args.args[0], &self.cache.0)?;
+        if let Models::One(model) = &models {
+            let told = match model {
+                Some(model) => tell(std::slice::from_ref(model))?,
+                None => StructArray::new_null(fields(), 1),
             };
-            labels.append_value(model.space().labels.names().map(Some));
-            features
-                .append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
-            notes.append_value(model.notes().into_iter().map(Some));
-            digests.push(Some(store::digest(model)?));
+            return Ok(ColumnarValue::Scalar(ScalarValue::Struct(Arc::new(told))));
         }
-        let of = |get: fn(&Model) -> String| -> ArrayRef {
-            Arc::new(StringArray::from_iter(models.iter().map(|m| m.as_deref().map(get))))
-        };
-        let rows = models.iter().map(|m| m.as_deref().map(|m| m.rows() as i64));
-        let version = models.iter().map(|m| m.as_ref().map(|_| store::FORMAT_VERSION as i32));
-        let columns: Vec<ArrayRef> = vec![
-            of(|m| m.algorithm().name.to_string()),
-            of(|m| m.spec().to_string()),
-            Arc::new(Int64Array::from_iter(rows)),
-            Arc::new(labels.finish()),
-            Arc::new(features.finish()),
-            Arc::new(Int32Array::from_iter(version)),
-            Arc::new(StringArray::from_iter(digests)),
-            Arc::new(notes.finish()),
-        ];
-        let nulls = NullBuffer::from_iter(models.iter().map(Option::is_some));
-        Ok(Arc::new(StructArray::try_new(fields(), columns, Some(nulls))?))
+        // Each model is told of once, however many rows have it.
+        let models = models.column(args.number_rows);
+        let of_row = UInt32Array::from(models.of_rows().to_vec());
+        Ok(ColumnarValue::Array(take(&tell(models.distinct())?, &of_row, None)?))
     }
+}
+
+/// What is to be told of each model.
+fn tell(models: &[Arc<Model>]) -> Result<StructArray> {
+    let mut labels = ListBuilder::new(StringBuilder::new());
+    let mut features = ListBuilder::new(StringBuilder::new());
+    let mut notes = ListBuilder::new(StringBuilder::new());
+    let mut digests = Vec::with_capacity(models.len());
+    for model in models {
+        labels.append_value(model.space().labels.names().map(Some));
+        features.append_value(model.space().features.features().into_iter().map(|f| Some(f.name)));
+        notes.append_value(model.notes().into_iter().map(Some));
+        digests.push(store::digest(model)?);
+    }
+    let of = |get: fn(&Model) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(models.iter().map(|m| get(m))))
+    };
+    let version = vec![store::FORMAT_VERSION as i32; models.len()];
+    let columns: Vec<ArrayRef> = vec![
+        of(|m| m.algorithm().name.to_string()),
+        of(|m| m.spec().to_string()),
+        Arc::new(Int64Array::from_iter_values(models.iter().map(|m| m.rows() as i64))),
+        Arc::new(labels.finish()),
+        Arc::new(features.finish()),
+        Arc::new(Int32Array::from(version)),
+        Arc::new(StringArray::from(digests)),
+        Arc::new(notes.finish()),
+    ];
+    Ok(StructArray::try_new(fields(), columns, None)?)
 }
 
 fn fields() -> Fields {
@@ -93,8 +100,6 @@ impl ScalarUDFImpl for ModelInfo {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        self.run(&args)
-            .map(ColumnarValue::Array)
-            .map_err(|e| to_datafusion(e.context(self.call.name)))
+        self.run(&args).map_err(|e| to_datafusion(e.context(self.call.name)))
     }
 }

@@ -7,19 +7,20 @@
 use super::cache::{ModelCache, SharedCache};
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
+use super::label_lists;
 use super::train::check_types;
 use crate::error::{Error, Result};
 use crate::models::Registry;
 use crate::stream::{Forgetting, OnlineLearner, OnlineOptions, Span};
-use datafusion::arrow::array::{Array, ArrayRef, ListArray};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, UInt64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{
-    LimitEffect, PartitionEvaluator, Volatility, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowUDFImpl,
+    Expr, LimitEffect, PartitionEvaluator, Volatility, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowUDFImpl, lit,
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
@@ -27,6 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) const NAME: &str = "learn_and_predict";
+const FRAME: &str = "learn_and_predict.frame";
 
 /// How many rows before a row are known; `None` is all of them.
 ///
@@ -41,9 +43,6 @@ pub(super) fn rows_before(params: &WindowFunctionParams) -> Result<Option<u64>> 
         return Err(Error::usage(
             "FILTER is not supported: make the labels of rows that are not to be learned NULL",
         ));
-    }
-    if params.distinct {
-        return Err(Error::usage("DISTINCT is not supported: remove duplicates in a subquery"));
     }
     let frame = &params.window_frame;
     if is_default(frame) {
@@ -102,23 +101,48 @@ impl LearnAndPredict {
         let Some(spec) = spec else {
             return Err(self.call.misuse("the spec must be a constant text"));
         };
-        let Some(rows) = constant(3) else {
+        let Some(ScalarValue::Struct(frame)) = constant(3).map(Literal::value) else {
             return Err(Error::internal(
                 "the frame was not read; call labelflow::sql::register_all on the session",
             ));
         };
-        let forgetting = match rows.value() {
-            ScalarValue::UInt64(Some(rows)) => Forgetting::Window { length: Span::Rows(*rows) },
-            _ => Forgetting::Never,
-        };
-        let options = OnlineOptions { forgetting, ..OnlineOptions::default() };
-        let registry: &Registry = self.cache.0.registry();
-        OnlineLearner::try_new(registry, spec, options).map_err(|e| e.context(NAME))
+        let rows = frame.column(0).as_primitive::<UInt64Type>().iter().next().flatten();
+        start(self.cache.0.registry(), spec, rows).map_err(|e| e.context(NAME))
     }
 }
 
-fn label_lists() -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
+/// A learner that knows the last `rows` rows; `None` is all of them.
+///
+/// # Errors
+///
+/// Unknown algorithms and parameters; one that keeps the last rows by itself, in a frame.
+pub(super) fn start(registry: &Registry, spec: &str, rows: Option<u64>) -> Result<OnlineLearner> {
+    let forgetting = match rows {
+        Some(rows) => Forgetting::Window { length: Span::Rows(rows) },
+        None => Forgetting::Never,
+    };
+    let (algorithm, checked) = registry.resolve(spec)?;
+    if rows.is_some() && (algorithm.start)(&checked)?.needs_order() {
+        return Err(Error::usage(format!(
+            "`{checked}` keeps the last rows by itself and cannot slide: leave the frame out, or \
+             the parameter"
+        )));
+    }
+    let options = OnlineOptions { forgetting, ..OnlineOptions::default() };
+    OnlineLearner::try_new(registry, spec, options)
+}
+
+/// The frame as a constant among the arguments: a struct, which no user writes.
+pub(super) fn frame(rows: Option<u64>) -> Result<Expr> {
+    let rows: ArrayRef = Arc::new(UInt64Array::from(vec![rows]));
+    let fields = Fields::from(vec![Field::new(FRAME, DataType::UInt64, true)]);
+    let frame = StructArray::try_new(fields, vec![rows], None)?;
+    Ok(lit(ScalarValue::Struct(Arc::new(frame))))
+}
+
+/// Whether an argument is a frame that was read.
+pub(super) fn is_frame(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Struct(fields) if fields.len() == 1 && fields[0].name() == FRAME)
 }
 
 impl WindowUDFImpl for LearnAndPredict {

@@ -3,10 +3,11 @@
 use super::cache::{ModelCache, SharedCache};
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
-use super::model_argument::{self, Models};
+use super::model_argument::{self, ModelColumn, Models};
 use crate::error::Result;
+use crate::math::FixedState;
 use crate::models::{Model, Trainer};
-use crate::store;
+use crate::store::{self, ModelReader};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type};
@@ -16,6 +17,8 @@ use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility,
 };
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// `merge_models(model)`: the model of everything the models of a group have seen.
@@ -42,30 +45,41 @@ impl AggregateUDFImpl for MergeModels {
         Ok(DataType::BinaryView)
     }
 
-    fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        if args.is_distinct {
-            let problem = "DISTINCT is not supported: remove duplicates in a subquery";
-            return Err(to_datafusion(self.call.misuse(problem)));
-        }
-        Ok(Box::new(Merged { cache: Arc::clone(&self.cache.0), trainer: None }))
+    fn accumulator(&self, _args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
+        let (reader, trainer) = (ModelReader::default(), None);
+        Ok(Box::new(Merged { cache: Arc::clone(&self.cache.0), reader, trainer }))
     }
 }
 
 #[derive(Debug)]
 struct Merged {
     cache: Arc<ModelCache>,
+    /// Bytes are read once and not kept: the cache is for models that score.
+    reader: ModelReader,
     trainer: Option<Trainer>,
 }
 
 impl Merged {
     fn add(&mut self, models: &ArrayRef) -> Result<()> {
-        let rows = models.len();
-        let models = Models::per_row(&ColumnarValue::Array(Arc::clone(models)), rows, &self.cache)?;
-        for model in models.into_iter().flatten() {
-            match &mut self.trainer {
-                Some(trainer) => trainer.merge(&model)?,
-                None => self.trainer = Some(model.reopen()?),
-            }
+        if models.data_type().is_string() {
+            let named = ColumnarValue::Array(Arc::clone(models));
+            let named = Models::read(&named, &self.cache)?.column(models.len());
+            let mut of_row = named.of_rows().iter().flatten();
+            return of_row.try_for_each(|&m| self.merge(&named.distinct()[m as usize]));
+        }
+        let models = cast(models, &DataType::BinaryView)?;
+        for (row, bytes) in models.as_binary_view().iter().enumerate() {
+            let Some(bytes) = bytes else { continue };
+            let model = self.reader.read(bytes, self.cache.registry());
+            self.merge(&model.map_err(|e| e.context(model_argument::which(row, bytes)))?)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, model: &Model) -> Result<()> {
+        match &mut self.trainer {
+            Some(trainer) => trainer.merge(model)?,
+            None => self.trainer = Some(model.reopen()?),
         }
         Ok(())
     }
@@ -129,33 +143,66 @@ pub(super) fn scalars(cache: &Arc<ModelCache>) -> impl Iterator<Item = ChangeMod
 }
 
 impl ChangeModel {
-    fn run(&self, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
-        let rows = args.number_rows;
-        let models = Models::per_row(&args.args[0], rows, &self.cache.0)?;
-        let mut out = BinaryViewBuilder::with_capacity(rows);
-        match self.change {
+    fn run(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { args.number_rows };
+        let models = Models::read(&args.args[0], &self.cache.0)?.column(rows);
+        let changed: ArrayRef = match self.change {
             Change::Subtract => {
-                let parts = Models::per_row(&args.args[1], rows, &self.cache.0)?;
-                for pair in models.iter().zip(&parts) {
-                    out.append_option(match pair {
-                        (Some(model), Some(part)) => changed(model, |t| t.forget(part))?,
-                        _ => None,
-                    });
-                }
+                let parts = Models::read(&args.args[1], &self.cache.0)?.column(rows);
+                change_each(&models, parts.of_rows().iter().copied(), |trainer, part| {
+                    trainer.forget(&parts.distinct()[part as usize])
+                })?
             }
             Change::Decay => {
                 let factors = args.args[1].to_array(rows).map_err(super::from_datafusion)?;
                 let factors = cast(&factors, &DataType::Float64)?;
-                for pair in models.iter().zip(factors.as_primitive::<Float64Type>()) {
-                    out.append_option(match pair {
-                        (Some(model), Some(factor)) => changed(model, |t| t.decay(factor))?,
-                        _ => None,
-                    });
-                }
+                let bits =
+                    factors.as_primitive::<Float64Type>().iter().map(|f| f.map(f64::to_bits));
+                change_each(&models, bits, |trainer, bits| trainer.decay(f64::from_bits(bits)))?
             }
-        }
-        Ok(Arc::new(out.finish()))
+        };
+        Ok(match constant {
+            true => {
+                let scalar = ScalarValue::try_from_array(&changed, 0);
+                ColumnarValue::Scalar(scalar.map_err(super::from_datafusion)?)
+            }
+            false => ColumnarValue::Array(changed),
+        })
     }
+}
+
+/// Each model changed by what stands beside it. A model and a change that are met again share the
+/// bytes of the first.
+fn change_each<C: Copy + Eq + std::hash::Hash>(
+    models: &ModelColumn,
+    changes: impl Iterator<Item = Option<C>>,
+    change: impl Fn(&mut Trainer, C) -> Result<()>,
+) -> Result<ArrayRef> {
+    let mut out = BinaryViewBuilder::with_capacity(models.of_rows().len());
+    let mut made: HashMap<(u32, C), Option<(u32, u32)>, FixedState> = HashMap::default();
+    for pair in models.of_rows().iter().zip(changes) {
+        let (Some(model), Some(with)) = pair else {
+            out.append_null();
+            continue;
+        };
+        let place = match made.entry((*model, with)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let bytes = changed(&models.distinct()[*model as usize], |t| change(t, with))?;
+                let place = bytes.map(|bytes| {
+                    let len = bytes.len() as u32;
+                    (out.append_block(bytes.into()), len)
+                });
+                *new.insert(place)
+            }
+        };
+        match place {
+            Some((block, len)) => out.try_append_view(block, 0, len)?,
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
 }
 
 /// The changed model; `None` when no row is left of it.
@@ -190,8 +237,6 @@ impl ScalarUDFImpl for ChangeModel {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        self.run(&args)
-            .map(ColumnarValue::Array)
-            .map_err(|e| to_datafusion(e.context(self.call.name)))
+        self.run(&args).map_err(|e| to_datafusion(e.context(self.call.name)))
     }
 }

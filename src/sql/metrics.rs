@@ -1,8 +1,9 @@
 //! Metrics of label sets as aggregates: `hamming_score(truth, predicted[, label_count])` and the like,
 //! and `label_report(truth, predicted)`.
 
-use super::call::{Call, as_called};
+use super::call::{Call, as_called, metric_name};
 use super::error::to_datafusion;
+use super::label_lists;
 use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, SetMetrics};
@@ -20,17 +21,6 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Volatility};
 use std::sync::Arc;
 
-/// SQL names; where the short name of a metric would be too general, it says what it is of.
-fn sql_name(metric: Metric) -> &'static str {
-    match metric.name() {
-        "jaccard" => "jaccard_score",
-        "precision" => "example_precision",
-        "recall" => "example_recall",
-        "f1" => "example_f1",
-        name => name,
-    }
-}
-
 /// One metric, or the report.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct MetricFunction {
@@ -43,7 +33,7 @@ pub(super) fn functions() -> impl Iterator<Item = MetricFunction> {
     let metrics = Metric::ALL.iter().copied().filter(|m| !m.of_scores()).map(Some);
     metrics.chain([None]).map(|metric| MetricFunction {
         metric,
-        call: Call::new(metric.map_or("label_report", sql_name), Volatility::Immutable),
+        call: Call::new(metric.map_or("label_report", metric_name), Volatility::Immutable),
     })
 }
 
@@ -69,10 +59,6 @@ fn report_item() -> DataType {
         count("false_positive"),
         count("false_negative"),
     ]))
-}
-
-fn text_list() -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
 }
 
 fn state_type() -> Result<DataType> {
@@ -101,15 +87,15 @@ impl AggregateUDFImpl for MetricFunction {
             Arc::new(Field::new(format_state_name(args.name, part), data_type, true))
         };
         Ok(vec![
-            field("labels", text_list()),
+            field("labels", label_lists()),
             field("state", state_type().map_err(to_datafusion)?),
             field("label_count", DataType::Int64),
         ])
     }
 
-    fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        self.call.refuse_distinct(args.is_distinct).map_err(to_datafusion)?;
-        Ok(Box::new(MetricState { metric: self.metric, ..MetricState::default() }))
+    fn accumulator(&self, _args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
+        let (metric, name) = (self.metric, self.call.name);
+        Ok(Box::new(MetricState { metric, name, ..MetricState::default() }))
     }
 }
 
@@ -149,6 +135,8 @@ pub(super) fn one_row(states: &StructArray, i: usize) -> Result<StructArray> {
 #[derive(Debug, Default)]
 struct MetricState {
     metric: Option<Metric>,
+    /// Of the function.
+    name: &'static str,
     labels: Vocabulary,
     metrics: SetMetrics,
     label_count: Option<i64>,
@@ -156,14 +144,25 @@ struct MetricState {
 
 impl MetricState {
     fn observe(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let Some((truth, predicted, _)) = compared(values)? else { return Ok(()) };
+        let Some((truth, predicted, counts)) = compared(values)? else { return Ok(()) };
         let (mut a, mut b) = (LabelSets::default(), LabelSets::default());
         let labels = &mut self.labels;
         LabelReader::read(&truth, &mut a, |name| Ok(Some(labels.intern(name))))?;
         LabelReader::read(&predicted, &mut b, |name| Ok(Some(labels.intern(name))))?;
         self.metrics.observe_sets(&a, &b)?;
-        if let Some(counts) = values.get(2).filter(|_| self.label_count.is_none()) {
-            self.label_count = first_number(counts)?;
+        counts.map_or(Ok(()), |counts| self.count_labels(&counts))
+    }
+
+    /// Takes note of how many labels there are, which is the same in all rows.
+    fn count_labels(&mut self, counts: &ArrayRef) -> Result<()> {
+        let counts = cast(counts, &DataType::Int64)?;
+        for count in counts.as_primitive::<Int64Type>().iter().flatten() {
+            let known = *self.label_count.get_or_insert(count);
+            if known != count {
+                return Err(Error::usage(format!(
+                    "label_count is {known} in one row and {count} in another: give one number"
+                )));
+            }
         }
         Ok(())
     }
@@ -176,10 +175,7 @@ impl MetricState {
             let ids: Vec<u32> = names.iter().flatten().map(|n| self.labels.intern(n)).collect();
             self.metrics.merge(&SetMetrics::decode(&one_row(parts, i)?)?.remap(&ids));
         }
-        if self.label_count.is_none() {
-            self.label_count = first_number(&states[2])?;
-        }
-        Ok(())
+        self.count_labels(&states[2])
     }
 
     fn names(&self) -> ListArray {
@@ -216,18 +212,13 @@ impl MetricState {
     }
 }
 
-fn first_number(array: &ArrayRef) -> Result<Option<i64>> {
-    let numbers = cast(array, &DataType::Int64)?;
-    Ok(numbers.as_primitive::<Int64Type>().iter().flatten().next())
-}
-
 impl Accumulator for MetricState {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        self.observe(values).map_err(to_datafusion)
+        self.observe(values).map_err(|e| to_datafusion(e.context(self.name)))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
-        self.merge(states).map_err(to_datafusion)
+        self.merge(states).map_err(|e| to_datafusion(e.context(self.name)))
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
@@ -245,7 +236,7 @@ impl Accumulator for MetricState {
             Some(n) if n < self.labels.len() as i64 => {
                 return Err(to_datafusion(Error::usage(format!(
                     "{}: label_count is {n}, but there are {} labels in the rows",
-                    sql_name(metric),
+                    self.name,
                     self.labels.len()
                 ))));
             }

@@ -29,9 +29,15 @@ pub use tables::{FileOptions, FileTables, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
+
+/// The type of a column of label sets.
+fn label_lists() -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
+}
 
 /// The names of all functions that [`register_all`] adds.
 pub fn function_names() -> Vec<&'static str> {

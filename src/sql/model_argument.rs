@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::FixedState;
 use crate::models::Model;
 use crate::store::digest_of;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ByteView, MAX_INLINE_VIEW_LEN};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -54,6 +54,11 @@ impl ModelColumn {
         (order, ends)
     }
 
+    /// Which of the distinct models each row has; `None` is NULL.
+    pub(super) fn of_rows(&self) -> &[Option<u32>] {
+        &self.of_row
+    }
+
     /// Adds a row that has the model numbered `model`, which is `new` if it has that number not yet.
     fn push(&mut self, model: u32, new: impl FnOnce() -> Result<Arc<Model>>) -> Result<()> {
         if model as usize == self.distinct.len() {
@@ -61,11 +66,6 @@ impl ModelColumn {
         }
         self.of_row.push(Some(model));
         Ok(())
-    }
-
-    fn into_rows(self) -> Vec<Option<Arc<Model>>> {
-        let model = |m: Option<u32>| m.map(|m| Arc::clone(&self.distinct[m as usize]));
-        self.of_row.into_iter().map(model).collect()
     }
 }
 
@@ -85,14 +85,6 @@ pub(super) fn check_type(call: &Call, data_type: &DataType) -> Result<()> {
     }
 }
 
-/// The model of a constant, read anew when what it names has changed.
-pub(super) fn check(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
-    if let Some(Some(name)) = scalar.try_as_str() {
-        cache.refresh(name)?;
-    }
-    one(scalar, cache)
-}
-
 impl Models {
     pub(super) fn read(value: &ColumnarValue, cache: &ModelCache) -> Result<Self> {
         match value {
@@ -101,21 +93,20 @@ impl Models {
         }
     }
 
-    /// One model for each of `rows` rows, read anew where what is named has changed.
-    pub(super) fn per_row(
-        value: &ColumnarValue,
-        rows: usize,
-        cache: &ModelCache,
-    ) -> Result<Vec<Option<Arc<Model>>>> {
-        Ok(match value {
-            ColumnarValue::Scalar(scalar) => vec![check(scalar, cache)?; rows],
-            ColumnarValue::Array(array) => many(array, cache)?.into_rows(),
-        })
+    /// The distinct models, and which of them each of `rows` rows has.
+    pub(super) fn column(self, rows: usize) -> ModelColumn {
+        match self {
+            Models::Rows(column) => column,
+            Models::One(model) => ModelColumn {
+                of_row: vec![model.as_ref().map(|_| 0); rows],
+                distinct: model.into_iter().collect(),
+            },
+        }
     }
 }
 
 /// The model of a constant.
-fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
+pub(super) fn one(scalar: &ScalarValue, cache: &ModelCache) -> Result<Option<Arc<Model>>> {
     match scalar {
         ScalarValue::Binary(bytes)
         | ScalarValue::LargeBinary(bytes)
@@ -149,7 +140,6 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<ModelColumn> {
             let models = models.as_binary_view();
             // A join repeats the views of a model: each is looked up once in a batch.
             let mut seen: HashMap<u128, u32, FixedState> = HashMap::default();
-            let mut digest_at = 0;
             for (i, &view) in models.views().iter().enumerate() {
                 if models.is_null(i) {
                     column.of_row.push(None);
@@ -158,7 +148,13 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<ModelColumn> {
                 let next = column.distinct.len() as u32;
                 column.push(*seen.entry(view).or_insert(next), || {
                     let bytes = models.value(i);
-                    let model = cache.decode_near(bytes, &mut digest_at);
+                    let buffer = ByteView::from(view).buffer_index as usize;
+                    let model = match models.data_buffers().get(buffer) {
+                        Some(buffer) if bytes.len() > MAX_INLINE_VIEW_LEN as usize => {
+                            cache.decode_in(bytes, buffer)
+                        }
+                        _ => cache.decode(bytes),
+                    };
                     model.map_err(|e| e.context(which(i, bytes)))
                 })?;
             }
@@ -168,7 +164,7 @@ fn many(array: &ArrayRef, cache: &ModelCache) -> Result<ModelColumn> {
 }
 
 /// How a model of a column is named in an error: by its digest where it can be read.
-fn which(row: usize, bytes: &[u8]) -> String {
+pub(super) fn which(row: usize, bytes: &[u8]) -> String {
     match digest_of(bytes) {
         Ok(digest) => format!("the model with digest {digest}"),
         Err(_) => format!("the model in row {row} of a batch"),

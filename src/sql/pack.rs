@@ -4,24 +4,27 @@
 //! subexpressions. So before any optimizer rule runs, `predict_labels(m, a, t.b)` becomes
 //! `predict_labels(m, named_struct('a', a, 'b', t.b))`, and the names travel in the type.
 
-use super::cache::ModelCache;
-use super::call::{Definition, definition};
+use super::cache::{ModelCache, is_url};
+use super::call::{Definition, NO_DISTINCT, definition};
 use super::error::to_datafusion;
 use super::learn;
+use super::scoring::Scoring;
 use super::weight::is_weight;
 use crate::data::Binding;
 use crate::error::Error;
-use crate::models::holds_features;
-use std::collections::HashSet;
+use crate::models::{Trainer, holds_features};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::functions::core::named_struct;
-use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, ScalarFunction, WindowFunction, WindowFunctionParams,
+};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, unnormalize_col};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -59,6 +62,7 @@ impl AnalyzerRule for PackFeatures {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        self.look_at_objects(&plan)?;
         // Bottom up, into subqueries of expressions too (scalar, IN, EXISTS, lateral).
         plan.transform_up_with_subqueries(|plan| self.pack_plan(plan)).map(|plan| plan.data)
     }
@@ -79,6 +83,21 @@ impl OptimizerRule for PackFeatures {
 }
 
 impl PackFeatures {
+    /// Reads models that are named by a URL again if they have changed: once for a query.
+    fn look_at_objects(&self, plan: &LogicalPlan) -> Result<()> {
+        let mut urls = BTreeSet::new();
+        plan.apply_with_subqueries(|node| {
+            node.apply_expressions(|expr| {
+                expr.apply(|expr| {
+                    urls.extend(model_urls(expr));
+                    Ok(TreeNodeRecursion::Continue)
+                })
+            })
+        })?;
+        let refresh = |url: &String| self.cache.refresh(url).map_err(to_datafusion);
+        urls.iter().try_for_each(refresh)
+    }
+
     fn pack_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         // The columns the expressions of this node may name; only types are looked up in it.
         let mut schema = merge_schema(&plan.inputs());
@@ -118,21 +137,26 @@ impl PackFeatures {
         match expr {
             Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
                 let packed = self.pack_arguments(func.name(), &mut args, schema)?;
+                if let Some(scoring) = func.inner().downcast_ref::<Scoring>() {
+                    scoring.check_object(&args, schema).map_err(to_datafusion)?;
+                }
                 Ok(transformed(Expr::ScalarFunction(ScalarFunction { func, args }), packed))
             }
             Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
+                refuse_distinct(func.name(), params.distinct)?;
                 let packed = self.pack_arguments(func.name(), &mut params.args, schema)?;
                 Ok(transformed(Expr::AggregateFunction(AggregateFunction { func, params }), packed))
             }
             // `learn_and_predict(…) OVER` and any of the aggregates used as a window.
             Expr::WindowFunction(mut window) => {
                 let WindowFunction { fun, params } = window.as_mut();
+                refuse_distinct(fun.name(), params.distinct)?;
                 let mut packed = self.pack_arguments(fun.name(), &mut params.args, schema)?;
                 if fun.name() == learn::NAME && params.args.len() == 3 {
                     // The frame as a constant: the function keeps what it knows of it by itself.
-                    let rows = learn::rows_before(params)
-                        .map_err(|e| to_datafusion(e.context(fun.name())))?;
-                    params.args.push(lit(ScalarValue::UInt64(rows)));
+                    let frame = self.read_frame(params);
+                    let frame = frame.map_err(|e| to_datafusion(e.context(learn::NAME)))?;
+                    params.args.push(frame);
                     params.window_frame = WindowFrame::new_bounds(
                         WindowFrameUnits::Rows,
                         WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
@@ -168,7 +192,18 @@ impl PackFeatures {
         Ok(packed)
     }
 
-    /// Checks the spec and the types of the features of a call that learns.
+    /// The frame of a call of `learn_and_predict`, in which its algorithm must be able to learn.
+    fn read_frame(&self, params: &WindowFunctionParams) -> crate::Result<Expr> {
+        let rows = learn::rows_before(params)?;
+        if let Expr::Literal(spec, _) = params.args[0].clone().unalias()
+            && let Some(Some(spec)) = spec.try_as_str()
+        {
+            learn::start(self.cache.registry(), spec, rows)?;
+        }
+        learn::frame(rows)
+    }
+
+    /// Checks the spec, the weight and the types of the features of a call that learns.
     fn check_learning(
         &self,
         definition: &Definition,
@@ -176,7 +211,7 @@ impl PackFeatures {
         schema: &DFSchema,
     ) -> crate::Result<()> {
         let not_constant = || {
-            let write = definition.syntax;
+            let write = &definition.syntax;
             Err(Error::usage(format!("the spec must be a constant text; write {write}")))
         };
         let spec = match arguments[0].clone().unalias() {
@@ -188,6 +223,16 @@ impl PackFeatures {
         };
         let Some(Some(spec)) = spec.try_as_str() else { return Ok(()) };
         let (algorithm, spec) = self.cache.registry().resolve(spec)?;
+        let type_of = |expr: &Expr| expr.get_type(schema).unwrap_or(DataType::Null);
+        if definition.takes_weight {
+            let trainer = Trainer::start(algorithm, spec.clone())?;
+            if arguments.iter().any(|e| is_weight(&type_of(e))) && !trainer.takes_weights() {
+                return Err(Error::unsupported(format!(
+                    "`{}` takes no weights: leave them out, or repeat the rows",
+                    algorithm.name
+                )));
+            }
+        }
         let features = definition.first_feature.and_then(|first| arguments.get(first));
         match features.map(|features| features.get_type(schema)) {
             Some(Ok(data_type)) if holds_features(&data_type) => {
@@ -196,6 +241,34 @@ impl PackFeatures {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses `f(DISTINCT ...)` for all functions of labelflow.
+fn refuse_distinct(function: &str, is_distinct: bool) -> Result<()> {
+    match definition(function).filter(|_| is_distinct) {
+        Some(definition) => {
+            let write = &definition.syntax;
+            let problem = format!("{function}: {NO_DISTINCT}; write {write}");
+            Err(to_datafusion(Error::usage(problem)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The models among the arguments of a call that are named by a URL.
+fn model_urls(expr: &Expr) -> Vec<String> {
+    let (name, arguments) = match expr {
+        Expr::ScalarFunction(call) => (call.func.name(), &call.args),
+        Expr::AggregateFunction(call) => (call.func.name(), &call.params.args),
+        Expr::WindowFunction(call) => (call.fun.name(), &call.params.args),
+        _ => return Vec::new(),
+    };
+    let models = definition(name).into_iter().flat_map(|d| d.models());
+    let named = models.filter_map(|at| match arguments.get(at)?.clone().unalias() {
+        Expr::Literal(name, _) => name.try_as_str().flatten().map(str::to_string),
+        _ => None,
+    });
+    named.filter(|name| is_url(name)).collect()
 }
 
 fn transformed(expr: Expr, changed: bool) -> Transformed<Expr> {
@@ -220,12 +293,7 @@ fn pack(
         return Err(Error::usage("there are two weights: a row has one"));
     }
     // The frame that was read stands after the features of a window function.
-    let is_read = |rest: &[Expr]| {
-        let frame =
-            rest.last().is_some_and(|e| matches!(e, Expr::Literal(ScalarValue::UInt64(_), _)));
-        definition.learns && rest.len() == 2 && frame && holds_features(&type_of(&rest[0]))
-    };
-    if is_read(rest) {
+    if rest.last().is_some_and(|e| learn::is_frame(&type_of(e))) {
         return Ok(false);
     }
     let is_done = match rest {

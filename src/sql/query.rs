@@ -3,6 +3,7 @@
 use super::error::from_datafusion;
 use super::tables::explain;
 use crate::error::{Error, Result};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;

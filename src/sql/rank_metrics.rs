@@ -1,7 +1,7 @@
 //! Metrics of scores as aggregates: `ranking_loss(truth, scores[, label_count])` and the like, where
 //! `scores` is what `score_labels` gives.
 
-use super::call::{Call, as_called};
+use super::call::{Call, as_called, metric_name};
 use super::error::to_datafusion;
 use super::metrics::{check_types, compared, one_row};
 use crate::data::{LabelReader, LabelSets, Vocabulary};
@@ -30,7 +30,7 @@ pub(super) fn functions() -> impl Iterator<Item = RankFunction> {
     let metrics = Metric::ALL.iter().copied().filter(|m| m.of_scores());
     metrics.map(|metric| RankFunction {
         metric,
-        call: Call::new(metric.name(), Volatility::Immutable),
+        call: Call::new(metric_name(metric), Volatility::Immutable),
     })
 }
 
@@ -74,8 +74,7 @@ impl AggregateUDFImpl for RankFunction {
         Ok(vec![Arc::new(Field::new(name, state.data_type().clone(), true))])
     }
 
-    fn accumulator(&self, args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
-        self.call.refuse_distinct(args.is_distinct).map_err(to_datafusion)?;
+    fn accumulator(&self, _args: AccumulatorArgs) -> DataFusionResult<Box<dyn Accumulator>> {
         let (labels, ranks) = (Vocabulary::default(), RankMetrics::default());
         Ok(Box::new(RankState { metric: self.metric, labels, ranks }))
     }
@@ -130,11 +129,14 @@ impl RankState {
                 let labels = ranking.len();
                 if count < labels as i64 {
                     return Err(Error::usage(format!(
-                        "{}: label_count is {count}, but there are {labels} labels in a row",
-                        self.metric
+                        "label_count is {count}, but there are {labels} labels in a row"
                     )));
                 }
-                ranking.resize(count as usize, (f64::NEG_INFINITY, false));
+                let others = u32::try_from(count - labels as i64).map_err(|_| {
+                    Error::usage(format!("label_count is {count}: there are at most {}", u32::MAX))
+                })?;
+                self.ranks.observe_among(&mut ranking, others);
+                continue;
             }
             self.ranks.observe_labels(&mut ranking);
         }
@@ -212,11 +214,11 @@ impl ScoreLists {
 
 impl Accumulator for RankState {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        self.observe(values).map_err(to_datafusion)
+        self.observe(values).map_err(|e| to_datafusion(e.context(self.metric)))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
-        self.merge(states).map_err(to_datafusion)
+        self.merge(states).map_err(|e| to_datafusion(e.context(self.metric)))
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {

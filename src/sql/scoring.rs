@@ -1,22 +1,28 @@
 //! Functions of a model and features: `predict_labels`, `score_labels`, `top_labels`,
 //! `predict_sets`.
 
-use super::cache::{ModelCache, SharedCache};
+use super::cache::{ModelCache, SharedCache, is_url};
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
 use super::model_argument::{self, ModelColumn, Models};
 use crate::data::Rows;
 use crate::error::{Error, Result};
-use crate::models::{LabelLists, Model};
+use crate::math::FixedState;
+use crate::models::{LabelLists, Model, holds_features};
 use datafusion::arrow::array::{Array, ArrayRef, ListArray, UInt32Array, new_null_array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::ScalarValue;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Volatility,
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl,
+    Volatility,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The most sets that are ranked, as with the parameter `sets`.
+const MAX_SETS: usize = 1000;
 
 /// What is asked of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,20 +108,61 @@ impl Scoring {
                 let problem = format!("the second argument is a whole number, not {k}");
                 return Err(self.call.misuse(problem));
             }
+            if let Some(Some(k)) = args.scalar_arguments.get(1) {
+                self.k(k)?;
+            }
         }
-        // A constant model tells now whether the features fit.
-        if let [model, ..] = args.scalar_arguments
-            && let Some(model) = model.filter(|m| !m.is_null())
-            && let Some(model) = model_argument::check(model, &self.cache.0)
-                .map_err(|e| e.context(self.call.name))?
-            && args.arg_fields.len() == first + 1
-            && crate::models::holds_features(args.arg_fields[first].data_type())
-        {
-            model
-                .check_features(args.arg_fields[first].data_type())
-                .map_err(|e| e.context(self.call.name))?;
+        let model = args.scalar_arguments.first().copied().flatten();
+        let Some(model) = model.filter(|m| !m.is_null()) else { return Ok(()) };
+        // An object is looked at once for a query: by the analyzer, which checks it too.
+        if model.try_as_str().flatten().is_some_and(is_url) {
+            return Ok(());
         }
-        Ok(())
+        let packed = args.arg_fields.len() == first + 1;
+        let features = args.arg_fields.get(first).filter(|_| packed);
+        self.check_model(model, features.map(|f| f.data_type()))
+    }
+
+    /// Whether a constant model can do what is asked, and whether the features fit.
+    fn check_model(&self, model: &ScalarValue, features: Option<&DataType>) -> Result<()> {
+        let Some(model) = model_argument::one(model, &self.cache.0)? else { return Ok(()) };
+        let can = (model.algorithm().capabilities)(model.spec());
+        if self.task == Task::Sets && !can.ranks_sets {
+            return Err(Error::unsupported(format!(
+                "`{}` does not rank label sets: use predict_labels or score_labels",
+                model.algorithm().name
+            )));
+        }
+        match features.filter(|data_type| holds_features(data_type)) {
+            Some(data_type) => model.check_features(data_type),
+            None => Ok(()),
+        }
+    }
+
+    /// As the planner does with other constants: whether the model at a URL fits its features.
+    pub(super) fn check_object(&self, arguments: &[Expr], schema: &DFSchema) -> Result<()> {
+        let Some(Expr::Literal(model, _)) = arguments.first() else { return Ok(()) };
+        if !model.try_as_str().flatten().is_some_and(is_url) {
+            return Ok(());
+        }
+        let features = arguments.get(self.task.first_feature()).map(|f| f.get_type(schema));
+        let features = features.and_then(|data_type| data_type.ok());
+        self.check_model(model, features.as_ref()).map_err(|e| e.context(self.call.name))
+    }
+
+    /// How many are asked for.
+    fn k(&self, k: &ScalarValue) -> Result<usize> {
+        let number = match k.cast_to(&DataType::Int64) {
+            Ok(ScalarValue::Int64(number)) => number.and_then(|n| usize::try_from(n).ok()),
+            _ => None,
+        };
+        match number {
+            Some(k) if self.task == Task::Sets && k > MAX_SETS => {
+                Err(Error::usage(format!("{k} sets are asked for: ask for at most {MAX_SETS}")))
+            }
+            Some(k) => Ok(k),
+            None => Err(Error::usage("the second argument must be one whole number from 0")),
+        }
     }
 
     fn run(&self, args: ScalarFunctionArgs) -> Result<ArrayRef> {
@@ -127,7 +174,8 @@ impl Scoring {
         }
         let k = match args.args.get(1).filter(|_| first == 2) {
             None => 0,
-            Some(k) => whole_number(k)?,
+            Some(ColumnarValue::Scalar(k)) => self.k(k)?,
+            Some(ColumnarValue::Array(_)) => self.k(&ScalarValue::Null)?,
         };
         let rows = args.number_rows;
         let models = Models::read(&args.args[0], &self.cache.0)?;
@@ -147,47 +195,54 @@ impl Scoring {
     }
 
     /// Scores each row with its own model: the rows of a model together, then all in their order.
-    /// Models that read features alike share one reading of the batch.
+    /// Models that read features alike share one reading of their rows.
     fn run_many(&self, models: &ModelColumn, features: &ArrayRef, k: usize) -> Result<ArrayRef> {
-        let (order, ends) = models.rows_by_model();
+        let readings = models.distinct().iter().map(|m| m.reading());
+        let mut of_reading: HashMap<u128, Vec<usize>, FixedState> = HashMap::default();
+        readings
+            .enumerate()
+            .for_each(|(m, reading)| of_reading.entry(reading).or_default().push(m));
+        let mut alike: Vec<Vec<usize>> = of_reading.into_values().collect();
+        alike.sort_unstable();
+        let (rows, ends) = models.rows_by_model();
+        let mut order = Vec::with_capacity(rows.len());
         let mut lists = LabelLists::default();
-        let mut read: Option<(&Model, Rows)> = None;
-        let mut selected = Rows::default();
-        let mut start = 0;
-        for (model, end) in models.distinct().iter().zip(ends) {
-            let wanted = &order[start..end];
-            start = end;
-            let (first, rows) = match &mut read {
-                Some(read) => read,
-                None => read.insert((model, model.read(features)?)),
-            };
-            if model.reads_like(first) {
-                rows.select_features(wanted, &mut selected);
-                self.task.answer(model, &selected, k, &mut lists)?;
-            } else {
-                let own = take(features, &UInt32Array::from(wanted.to_vec()), None)?;
-                model.with_rows(&own, |rows| self.task.answer(model, rows, k, &mut lists))?;
+        let mut own = Rows::default();
+        for alike in alike {
+            let first = order.len();
+            let mut bounds = vec![0];
+            for &m in &alike {
+                let start = if m == 0 { 0 } else { ends[m - 1] };
+                order.extend_from_slice(&rows[start..ends[m]]);
+                bounds.push(order.len() - first);
             }
+            let reader = &models.distinct()[alike[0]];
+            reader.with_rows(&in_order(features, &order[first..])?, |all| {
+                for (&m, ends) in alike.iter().zip(bounds.windows(2)) {
+                    all.slice_features(ends[0]..ends[1], &mut own);
+                    self.task.answer(&models.distinct()[m], &own, k, &mut lists)?;
+                }
+                Ok(())
+            })?;
+        }
+        let lists = self.task.finish(lists)?;
+        if order.len() == features.len() && order.is_sorted() {
+            return Ok(Arc::new(lists));
         }
         let mut place = vec![None; features.len()];
         for (at, &row) in order.iter().enumerate() {
             place[row as usize] = Some(at as u32);
         }
-        Ok(take(&self.task.finish(lists)?, &UInt32Array::from(place), None)?)
+        Ok(take(&lists, &UInt32Array::from(place), None)?)
     }
 }
 
-fn whole_number(value: &ColumnarValue) -> Result<usize> {
-    let number = match value {
-        ColumnarValue::Scalar(scalar) => match scalar.cast_to(&DataType::Int64) {
-            Ok(ScalarValue::Int64(number)) => number,
-            _ => None,
-        },
-        ColumnarValue::Array(_) => None,
-    };
-    number
-        .and_then(|n| usize::try_from(n).ok())
-        .ok_or_else(|| Error::usage("the second argument must be one whole number from 0"))
+/// The rows `order` of `features`.
+fn in_order(features: &ArrayRef, order: &[u32]) -> Result<ArrayRef> {
+    if order.len() == features.len() && order.is_sorted() {
+        return Ok(Arc::clone(features));
+    }
+    Ok(take(features, &UInt32Array::from(order.to_vec()), None)?)
 }
 
 impl ScalarUDFImpl for Scoring {
@@ -198,7 +253,7 @@ impl ScalarUDFImpl for Scoring {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> DataFusionResult<FieldRef> {
-        self.plan(&args).map_err(to_datafusion)?;
+        self.plan(&args).map_err(|e| to_datafusion(e.context(self.call.name)))?;
         Ok(Arc::new(Field::new(self.task.name(), self.task.return_type(), true)))
     }
 

@@ -2,10 +2,11 @@
 
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
+use super::label_lists;
 use crate::data::split_labels;
 use crate::error::Result;
 use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
@@ -28,7 +29,7 @@ impl ScalarUDFImpl for SplitLabels {
 
     fn return_type(&self, types: &[DataType]) -> DataFusionResult<DataType> {
         self.call.check_count(types.len()).map_err(to_datafusion)?;
-        Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))))
+        Ok(label_lists())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {

@@ -5,8 +5,9 @@
 
 use super::call::{Call, as_called};
 use super::error::to_datafusion;
-use datafusion::arrow::array::{ArrayRef, AsArray, StructArray};
-use datafusion::arrow::compute::cast;
+use crate::error::Result;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
+use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Volatility};
@@ -23,11 +24,13 @@ pub(super) fn is_weight(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Struct(fields) if fields.len() == 1 && fields[0].name() == FIELD)
 }
 
-/// The numbers of a column of weights.
-pub(super) fn numbers(weights: &ArrayRef) -> ArrayRef {
-    match weights.as_struct_opt() {
-        Some(weights) => Arc::clone(weights.column(0)),
-        None => Arc::clone(weights),
+/// The numbers of a column of weights; NULL where the weight is.
+pub(super) fn numbers(weights: &ArrayRef) -> Result<ArrayRef> {
+    let Some(weights) = weights.as_struct_opt() else { return Ok(Arc::clone(weights)) };
+    let numbers = weights.column(0);
+    match weights.nulls() {
+        None => Ok(Arc::clone(numbers)),
+        Some(present) => Ok(nullif(numbers, &BooleanArray::new(!present.inner(), None))?),
     }
 }
 

@@ -206,25 +206,29 @@ impl<C: Cell> PairTable<C> {
 
     /// All cells that are not zero, by row and then by column.
     pub fn entries(&self) -> Vec<(u32, u32, C)> {
+        if self.sorted.is_empty() && self.pending.is_empty() {
+            return self.window_entries();
+        }
         let mut all = PairTable {
             sorted: self.sorted.clone(),
             pending: self.pending.clone(),
             ..PairTable::default()
         };
         all.compact();
-        let windowed = self
-            .window
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| !c.is_zero())
-            .map(|(i, &c)| (key((i / self.columns) as u32, (i % self.columns) as u32), c));
-        let outside = !all.sorted.is_empty();
-        let mut entries: Vec<(u64, C)> = windowed.collect();
-        entries.extend(all.sorted.into_iter().filter(|(_, c)| !c.is_zero()));
-        if outside {
-            entries.sort_by_key(|e| e.0);
+        let mut entries = self.window_entries();
+        let outside = all.sorted.into_iter().filter(|(_, c)| !c.is_zero());
+        entries.extend(outside.map(|(k, c)| (unkey(k).0, unkey(k).1, c)));
+        entries.sort_by_key(|e| (e.0, e.1));
+        entries
+    }
+
+    fn window_entries(&self) -> Vec<(u32, u32, C)> {
+        let mut entries = Vec::new();
+        for (row, cells) in self.window.chunks_exact(self.columns.max(1)).enumerate() {
+            let used = cells.iter().enumerate().filter(|(_, c)| !c.is_zero());
+            entries.extend(used.map(|(column, &c)| (row as u32, column as u32, c)));
         }
-        entries.into_iter().map(|(k, c)| (unkey(k).0, unkey(k).1, c)).collect()
+        entries
     }
 
     /// Adds every cell of `other`.

@@ -2,7 +2,7 @@
 
 use super::message::{self, ALIGNMENT, Message};
 use crate::error::{Error, Result};
-use crate::math::content_hash;
+use crate::math::{content_hash, content_hash_of_parts};
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -149,6 +149,16 @@ pub(super) fn open(bytes: &[u8]) -> Result<RecordBatch> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Opener {
     known: Option<Arc<Known>>,
+    /// How far before the end the digest of the last file stood.
+    from_end: usize,
+}
+
+/// Bytes that have the digest they carry.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    bytes: &'a [u8],
+    /// Their digest.
+    pub digest: &'a str,
 }
 
 /// The beginning of a file and the schema in it.
@@ -160,39 +170,51 @@ struct Known {
 
 impl Opener {
     pub(super) fn open(&mut self, bytes: &[u8]) -> Result<RecordBatch> {
-        let place = place(bytes).ok_or_else(not_a_model)?;
-        let mut zeroed = bytes.to_vec();
-        zeroed[place.clone()].fill(b'0');
-        let digest = format!("{:032x}", content_hash(SEED, &zeroed));
-        if digest.as_bytes() != &bytes[place] {
+        let checked = self.check(bytes)?;
+        self.open_checked(&checked)
+    }
+
+    /// Looks for the digest of `bytes`, first where that of the last file stood, and checks it.
+    pub(super) fn check<'a>(&mut self, bytes: &'a [u8]) -> Result<Checked<'a>> {
+        let found = place_at(bytes, self.from_end).or_else(|| place(bytes));
+        let place = found.ok_or_else(not_a_model)?;
+        self.from_end = bytes.len() - place.start;
+        let zeros = [b'0'; DIGITS];
+        let hash = content_hash_of_parts(&[&bytes[..place.start], &zeros, &bytes[place.end..]]);
+        if format!("{hash:032x}").as_bytes() != &bytes[place.clone()] {
             return Err(Error::corrupt(
                 "the model is damaged: its bytes do not have the digest they carry; use a whole \
                  copy",
             ));
         }
+        let digest = std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())?;
+        Ok(Checked { bytes, digest })
+    }
+
+    pub(super) fn open_checked(&mut self, checked: &Checked<'_>) -> Result<RecordBatch> {
         // The reader of Arrow's format asserts what bytes made to deceive do not keep.
-        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode(zeroed)));
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.decode(checked.bytes.to_vec())));
         decoded.unwrap_or_else(|_| {
             Err(Error::corrupt("the model cannot be read: its columns do not fit their buffers"))
         })
     }
 
-    fn decode(&mut self, zeroed: Vec<u8>) -> Result<RecordBatch> {
+    fn decode(&mut self, bytes: Vec<u8>) -> Result<RecordBatch> {
         let damaged = |e| Error::corrupt(format!("the model cannot be read: {e}"));
-        if let Some(known) = self.known.as_ref().filter(|k| zeroed.starts_with(&k.start)) {
+        if let Some(known) = self.known.as_ref().filter(|k| bytes.starts_with(&k.start)) {
             let start = known.start.len();
             let schema = Arc::clone(&known.schema);
-            return read_batch(zeroed, start, schema).map_err(damaged)?.ok_or_else(one_batch);
+            return read_batch(bytes, start, schema).map_err(damaged)?.ok_or_else(one_batch);
         }
-        if !blocks_fit(&zeroed) {
+        if !blocks_fit(&bytes) {
             return Err(Error::corrupt("the model cannot be read: its parts lie outside of it"));
         }
-        let mut reader = FileReader::try_new(Cursor::new(&zeroed), None).map_err(damaged)?;
+        let mut reader = FileReader::try_new(Cursor::new(&bytes), None).map_err(damaged)?;
         let batch = match (reader.next(), reader.next()) {
             (Some(batch), None) => batch.map_err(damaged)?,
             _ => return Err(one_batch()),
         };
-        if let Some(start) = beginning(&zeroed) {
+        if let Some(start) = beginning(&bytes) {
             self.known = Some(Arc::new(Known { start: start.to_vec(), schema: reader.schema() }));
         }
         Ok(batch)
@@ -253,27 +275,6 @@ pub fn digest_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(&bytes[place]).map_err(|_| not_a_model())
 }
 
-/// As [`digest_of`]; looks first where it stood last, `from_end` bytes before the end, since models
-/// of one schema end alike.
-///
-/// # Errors
-///
-/// As [`digest_of`].
-#[cfg(feature = "sql")]
-pub fn digest_near<'a>(bytes: &'a [u8], from_end: &mut usize) -> Result<&'a str> {
-    let found = bytes.len().checked_sub(*from_end).and_then(|at| {
-        let (before, digits) = (bytes.get(..at)?, bytes.get(at..at + DIGITS)?);
-        std::str::from_utf8(digits).ok().filter(|_| before.ends_with(PREFIX.as_bytes()))
-    });
-    match found {
-        Some(digits) => Ok(digits),
-        None => {
-            *from_end = bytes.len() - place(bytes).ok_or_else(not_a_model)?.start;
-            digest_of(bytes)
-        }
-    }
-}
-
 fn not_a_model() -> Error {
     Error::corrupt("this is no labelflow model, or it is cut short: use a whole model file")
 }
@@ -296,4 +297,11 @@ fn place(bytes: &[u8]) -> Option<Range<usize>> {
     let found = bytes[footer.clone()].windows(prefix.len()).position(|w| w == prefix)?;
     let at = found + footer.start + prefix.len();
     (at + DIGITS <= footer.end).then_some(at..at + DIGITS)
+}
+
+/// The place of the digits `from_end` bytes before the end, if they stand there.
+fn place_at(bytes: &[u8], from_end: usize) -> Option<Range<usize>> {
+    let at = bytes.len().checked_sub(from_end)?;
+    let inside = at + DIGITS <= bytes.len().checked_sub(TAIL)? && bytes.ends_with(b"ARROW1");
+    (inside && bytes[..at].ends_with(PREFIX.as_bytes())).then_some(at..at + DIGITS)
 }

@@ -12,8 +12,7 @@ mod schema;
 
 pub use atomic::{AtomicFile, write_atomically};
 pub(crate) use atomic::{PART, sync_directory};
-#[cfg(feature = "sql")]
-pub(crate) use digest::digest_near;
+pub(crate) use digest::Checked;
 pub use digest::digest_of;
 pub use schema::schema_json;
 
@@ -76,12 +75,13 @@ pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
 }
 
 /// Reads many models: the same as [`from_bytes`], more quickly when the models are small and of one
-/// algorithm.
+/// algorithm. One reader is for one registry.
 #[derive(Debug, Clone, Default)]
 pub struct ModelReader {
     opener: digest::Opener,
-    /// Of the last model: the next is likely to have the same names.
+    /// Of the last model: the next is likely to have the same names and the same spec.
     space: Space,
+    spec: Option<row::KnownSpec>,
 }
 
 impl ModelReader {
@@ -91,15 +91,31 @@ impl ModelReader {
     ///
     /// As [`from_bytes`].
     pub fn read(&mut self, bytes: &[u8], registry: &Registry) -> Result<Model> {
-        let model = row::decode(&self.opener.open(bytes)?, registry, true, &self.space)?;
+        let checked = self.check(bytes)?;
+        self.read_checked(&checked, registry)
+    }
+
+    /// Checks the digest of `bytes`.
+    pub(crate) fn check<'a>(&mut self, bytes: &'a [u8]) -> Result<Checked<'a>> {
+        self.opener.check(bytes)
+    }
+
+    /// The model in bytes that were checked.
+    pub(crate) fn read_checked(
+        &mut self,
+        checked: &Checked<'_>,
+        registry: &Registry,
+    ) -> Result<Model> {
+        let batch = self.opener.open_checked(checked)?;
+        let model = row::decode(&batch, registry, true, &self.space, &mut self.spec)?;
         self.space = model.space().clone();
-        Ok(model.with_digest(digest_of(bytes)?))
+        Ok(model.with_digest(checked.digest))
     }
 }
 
 /// The model in `bytes`, whose labels may be in any order: a learner on its way.
 pub(crate) fn snapshot_from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
-    row::decode(&digest::open(bytes)?, registry, false, &Space::default())
+    row::decode(&digest::open(bytes)?, registry, false, &Space::default(), &mut None)
 }
 
 /// `batch` as bytes that carry their own digest.

@@ -3,7 +3,7 @@
 use super::FORMAT_VERSION;
 use crate::data::{FeatureKind, FeatureSpace, Space, Vocabulary};
 use crate::error::{Error, Result};
-use crate::models::{Decay, Model, Registry};
+use crate::models::{Algorithm, CheckedSpec, Decay, Model, Registry};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringArray, StructArray,
     UInt32Array, UInt64Array,
@@ -36,13 +36,17 @@ pub(super) fn encode(model: &Model) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(schema), arrays)?)
 }
 
+/// A spec as text and what it stands for.
+pub(super) type KnownSpec = (String, Algorithm, CheckedSpec);
+
 /// The model in `batch`; labels of a model are in name order, those of a snapshot in any. Names that
-/// are those of `known`, the space of another model, are shared with it.
+/// are those of `known`, the space of another model, are shared with it, and so is its spec.
 pub(super) fn decode(
     batch: &RecordBatch,
     registry: &Registry,
     in_order: bool,
     known: &Space,
+    known_spec: &mut Option<KnownSpec>,
 ) -> Result<Model> {
     if batch.num_rows() != 1 {
         return Err(Error::corrupt(format!("a model is one row, not {}", batch.num_rows())));
@@ -56,7 +60,7 @@ pub(super) fn decode(
              update labelflow"
         )));
     }
-    let (algorithm, spec) = registry.resolve(text(&row, "spec")?)?;
+    let (algorithm, spec) = resolve(text(&row, "spec")?, registry, known_spec)?;
     if text(&row, "algorithm")? != algorithm.name {
         return Err(Error::corrupt("the model's spec names another algorithm than the model"));
     }
@@ -75,6 +79,19 @@ pub(super) fn decode(
     let decay = batch.schema_ref().metadata().get(Decay::KEY);
     let decay = decay.map(|text| Decay::from_text(text)).transpose()?;
     Ok(Model::new(algorithm, spec, space, rows, learner).with_decay(decay))
+}
+
+fn resolve(
+    text: &str,
+    registry: &Registry,
+    known: &mut Option<KnownSpec>,
+) -> Result<(Algorithm, CheckedSpec)> {
+    if let Some((_, algorithm, spec)) = known.as_ref().filter(|known| known.0 == text) {
+        return Ok((*algorithm, spec.clone()));
+    }
+    let (algorithm, spec) = registry.resolve(text)?;
+    *known = Some((text.to_string(), algorithm, spec.clone()));
+    Ok((algorithm, spec))
 }
 
 fn encode_features(space: &FeatureSpace) -> Result<StructArray> {

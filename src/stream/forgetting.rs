@@ -73,10 +73,15 @@ impl Forgetting {
         match self {
             Forgetting::Never => i64::MAX,
             Forgetting::Decay { half_life } => (half_life.length() / STEPS).max(1),
-            Forgetting::Window { length } => {
-                let length = length.length();
-                (length / BLOCKS + i64::from(length % BLOCKS > 0)).max(1)
-            }
+            Forgetting::Window { length } => (length.length() / BLOCKS).max(1),
+        }
+    }
+
+    /// The length of a block of a window of rows.
+    pub(super) fn block_rows(&self) -> Option<u64> {
+        match self {
+            Forgetting::Window { length: Span::Rows(_) } => u64::try_from(self.step()).ok(),
+            _ => None,
         }
     }
 

@@ -57,8 +57,8 @@ impl Memory {
             Forgetting::Never => Memory::Whole,
             Forgetting::Decay { half_life } => Memory::Fading { half_life, step, landmark: None },
             Forgetting::Window { length } => {
-                let length = length.length();
-                let blocks = length / step + i64::from(length % step > 0);
+                // Whole blocks only: the window never holds more than it says.
+                let blocks = length.length() / step;
                 let (front, back) = (Vec::new(), Vec::new());
                 Memory::Sliding(Box::new(Sliding { step, blocks, open: None, front, back }))
             }

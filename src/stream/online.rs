@@ -18,7 +18,7 @@ const UPDATE_EVERY: u64 = 1000;
 pub struct OnlineOptions {
     /// Derive parameters anew after this many learned rows. `None` is after every row where the
     /// algorithm can follow row by row ([`Learner::follow`](crate::models::Learner::follow)), and
-    /// every 1000 rows where it cannot.
+    /// every 1000 rows where it cannot, or with every block of a window of rows that is shorter.
     pub update_every: Option<u64>,
     /// What is kept of the past.
     pub forgetting: Forgetting,
@@ -448,7 +448,10 @@ impl OnlineLearner {
         };
         let follows = matches!(self.parameters, Parameters::Following(_));
         if (!follows || self.options.scores) && self.fitted.is_none() {
-            let every = self.options.update_every.unwrap_or(UPDATE_EVERY);
+            let every = self.options.update_every.unwrap_or_else(|| match self.block_rows() {
+                Some(rows) => rows.min(UPDATE_EVERY),
+                None => UPDATE_EVERY,
+            });
             self.fitted = Some(Fitted { every, model: None, version: 0 });
             self.fit();
         }
@@ -458,8 +461,19 @@ impl OnlineLearner {
     /// Whether a new model is due after so many rows: every so many, and more often at the beginning.
     fn is_time(&self, learned: u64) -> bool {
         self.fitted.as_ref().is_some_and(|Fitted { every, .. }| {
-            learned.is_multiple_of(*every) || (learned < *every && learned.is_power_of_two())
+            let due = match self.block_rows() {
+                // When old rows have just left: what is fitted then lies in the window of every row
+                // up to the next time.
+                Some(block) => learned % block % every == 1 % every,
+                None => learned.is_multiple_of(*every),
+            };
+            due || (learned < *every && learned.is_power_of_two())
         })
+    }
+
+    /// The length of a block, where parameters go by the blocks of a window of rows.
+    fn block_rows(&self) -> Option<u64> {
+        self.options.forgetting.block_rows().filter(|_| self.options.update_every.is_none())
     }
 
     /// Derives the parameters of a model anew; where that fails, the old ones stay.

@@ -146,6 +146,7 @@ fn run_all(partitions: usize, batch_size: usize) {
     let mut failures = Vec::new();
     for script in scripts() {
         let mut runner = Runner::new(|| async move { Ok(Database::new(partitions, batch_size)) });
+        runner.with_column_validator(sqllogictest::strict_column_validator);
         if let Err(error) = runtime.block_on(runner.run_file_async(&script)) {
             failures.push(error.display(false).to_string());
         }
@@ -180,7 +181,7 @@ fn update_all() {
             " ",
             sqllogictest::default_validator,
             sqllogictest::default_normalizer,
-            sqllogictest::default_column_validator,
+            sqllogictest::strict_column_validator,
         );
         runtime.block_on(work).unwrap();
     }

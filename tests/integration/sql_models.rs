@@ -52,6 +52,40 @@ fn a_damaged_model_in_a_table_is_named() {
 }
 
 #[test]
+fn a_damaged_copy_of_a_known_model_is_found_out() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    let whole = place.bytes("m.labelflow");
+    let ctx = session(&SessionOptions::default()).unwrap();
+    let file = place.path("t.parquet").display().to_string();
+    let join = format!("FROM '{file}' AS t CROSS JOIN models");
+    let predict = format!("SELECT count(predict_labels(model, f0, f1, f2, f3)) {join}");
+    let one = "(SELECT model FROM models)";
+    let constant = format!("SELECT count(predict_labels({one}, f0, f1, f2, f3)) FROM '{file}'");
+    let table = |bytes: &[u8]| {
+        let models: ArrayRef = Arc::new(BinaryViewArray::from_iter_values([bytes]));
+        let _ = ctx.deregister_table("models").unwrap();
+        ctx.register_batch("models", RecordBatch::try_from_iter([("model", models)]).unwrap())
+            .unwrap();
+    };
+    for at in (0..whole.len()).step_by(whole.len() / 50) {
+        // The healthy model is known to the session when its damaged copy comes.
+        table(&whole);
+        assert_eq!((count(&ctx, &predict), count(&ctx, &constant)), (200, 200));
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        table(&damaged);
+        let info = "SELECT model_info(model) FROM models";
+        let decay = "SELECT decay_model(model, 0.5) FROM models";
+        let merge = "SELECT merge_models(model) FROM models";
+        for sql in [predict.as_str(), constant.as_str(), info, decay, merge] {
+            let error = run(&ctx, sql).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "byte {at}, {sql}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_model_is_read_from_a_url_and_again_when_it_changes() {
     let place = Workplace::with_data();
     place.ok(&split("fit t.parquet -o m.labelflow"));
@@ -80,6 +114,8 @@ fn planning_finds_what_can_be_known_without_rows() {
     place.ok(&split("fit t.parquet -o m.labelflow"));
     let (data, model) = (place.path("t.parquet"), place.path("m.labelflow"));
     let (data, model) = (data.display().to_string(), model.display().to_string());
+    place.ok(&split("fit t.parquet --algorithm brknn -o lazy.labelflow"));
+    let lazy = place.path("lazy.labelflow").display().to_string();
     let ctx = session(&SessionOptions::default()).unwrap();
     let plan = |sql: &str| {
         Runtime::new().unwrap().block_on(async {
@@ -98,6 +134,19 @@ fn planning_finds_what_can_be_known_without_rows() {
         (format!("predict_labels('{model}', f0, f1)"), "feature `f2` of the model is missing"),
         ("predict_labels('no.labelflow', f0)".into(), "model file `no.labelflow`"),
         ("learn_and_predict('naibx', labels, f0) OVER ()".into(), "ORDER BY"),
+        ("train_labels('brknn(keep=last(5))', labels, f0)".into(), "depends on the order of rows"),
+        ("train_labels('br', labels, f0, row_weight(2))".into(), "takes no weights"),
+        (
+            "learn_and_predict('brknn(keep=last(5))', labels, f0) \
+             OVER (ORDER BY id ROWS BETWEEN 9 PRECEDING AND 1 PRECEDING)"
+                .into(),
+            "cannot slide",
+        ),
+        ("exact_match(DISTINCT labels, labels)".into(), "DISTINCT is not supported"),
+        (format!("top_labels('{model}', -1, f0, f1, f2, f3)"), "one whole number from 0"),
+        (format!("predict_sets('{model}', 2000, f0, f1, f2, f3)"), "at most 1000"),
+        (format!("predict_sets('{lazy}', 2, f0, f1, f2, f3)"), "does not rank label sets"),
+        (format!("predict_labels('file://{model}', f0, f1)"), "feature `f2` of the model"),
     ] {
         let error = plan(&format!("SELECT {call} FROM '{data}'")).unwrap_err();
         assert!(error.to_string().contains(expected), "{call}: {error}");
@@ -164,6 +213,37 @@ fn every_function_has_an_entry_in_the_catalogue() {
         );
         assert!(count(&ctx, &sql) > 0, "{name}");
     }
+}
+
+#[test]
+fn every_function_is_documented() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let text = std::fs::read_to_string(format!("{root}/docs/sql.md")).unwrap();
+    let metrics = text.split("## Metrics\n").nth(1).unwrap();
+    for name in labelflow::sql::function_names() {
+        let heading = text.contains(&format!("## {name}\n"));
+        assert!(heading || metrics.contains(&format!("`{name}`")), "{name} is not in docs/sql.md");
+    }
+}
+
+#[test]
+fn rows_are_printed_as_they_come() {
+    let place = Workplace::with_data();
+    let query = "SELECT id, CAST(CASE WHEN id = 199 THEN 'x' ELSE '1' END AS INT) AS y \
+                 FROM 't.parquet'";
+    let all = "SELECT id FROM 't.parquet' WHERE id < 3 ORDER BY id";
+    assert_eq!(place.ok(&["sql", all, "--format", "csv"]), "id\n0\n1\n2\n");
+    assert_eq!(place.ok(&["sql", all, "--format", "json"]).lines().count(), 3);
+    // A table is printed whole or not at all.
+    let (_, message) = place.failure(&["sql", query]);
+    assert!(message.contains('x'), "{message}");
+    let limited = place.failure(&[
+        "sql",
+        "--memory",
+        "1",
+        "SELECT array_agg(value) FROM generate_series(1, 9999999)",
+    ]);
+    assert!(limited.1.contains("memory"), "{}", limited.1);
 }
 
 #[test]

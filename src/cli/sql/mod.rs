@@ -7,16 +7,16 @@ mod shell;
 mod statements;
 
 use super::columns::{literal, quoted};
-use super::output::{Format, print_batches};
+use super::output::{Format, Printer};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
-use crate::sql::{FileOptions, SessionOptions, from_datafusion, run_to_end, session};
+use crate::sql::{FileOptions, SessionOptions, from_datafusion, run_each, session};
 use clap::Args;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
-use std::io::{IsTerminal, Read};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `sql`.
@@ -42,6 +42,9 @@ pub(super) struct Sql {
     /// How many threads work; 0 is one per core.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) threads: usize,
+    /// Megabytes that queries may take in memory; a query that needs more fails. No bound without it.
+    #[arg(long, value_name = "MB")]
+    pub(super) memory: Option<usize>,
 }
 
 impl Sql {
@@ -56,13 +59,19 @@ impl Sql {
             let partitions = thread_count(self.threads);
             let labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
             let files = FileOptions { arff_labels: labels, ..Default::default() };
-            let ctx = session(&SessionOptions { partitions, files, ..Default::default() })?;
+            let memory_limit = self.memory.map(|mb| mb.saturating_mul(1 << 20));
+            let options =
+                SessionOptions { partitions, files, memory_limit, ..Default::default() };
+            let ctx = session(&options)?;
             self.name_tables(&ctx).await?;
-            let mut runner = Runner { ctx, format: self.format, timing: false };
-            match text {
+            let out = Box::new(BufWriter::new(std::io::stdout()));
+            let mut runner = Runner { ctx, format: self.format, timing: false, out };
+            let done = match text {
                 Some(text) => runner.run_text(&text).await,
                 None => shell::run(&mut runner).await,
-            }
+            };
+            // A closed pipe is the reader's choice, not a failure.
+            done.or_else(|e| if is_closed_pipe(&e) { Ok(()) } else { Err(e) })
         })
     }
 
@@ -88,12 +97,20 @@ fn read_input() -> Result<String> {
     Ok(text)
 }
 
+fn is_closed_pipe(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|e| e.downcast_ref::<std::io::Error>());
+    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
 /// A session and how its results are shown.
 struct Runner {
     ctx: SessionContext,
     format: Format,
     /// Whether rows and seconds are told after each query.
     timing: bool,
+    /// Where results go.
+    out: Box<dyn Write>,
 }
 
 impl Runner {
@@ -107,27 +124,49 @@ impl Runner {
         Ok(())
     }
 
-    async fn run_plan(&self, mut plan: LogicalPlan) -> Result<()> {
+    async fn run_plan(&mut self, mut plan: LogicalPlan) -> Result<()> {
         let start = std::time::Instant::now();
         let output = copy::redirect(&mut plan)?;
         let query = self.ctx.execute_logical_plan(plan).await.map_err(from_datafusion)?;
         let schema = query.schema().inner().clone();
+        let has_rows = !schema.fields().is_empty();
         let bar = output::bar("running", None);
-        let mut batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        let mut printer = Printer::new(self.format);
+        let mut rows = 0;
+        let out = &mut self.out;
+        let ended = run_each(
+            query,
+            |p| output::show(&bar, p),
+            |batch| {
+                rows += batch.num_rows();
+                if printer.streams() {
+                    bar.finish_and_clear();
+                }
+                if has_rows { printer.push(&batch, out) } else { Ok(()) }
+            },
+        );
+        let ended = ended.await;
         bar.finish_and_clear();
+        if ended.is_err() {
+            // Rows that came before the failure are shown.
+            let _ = self.out.flush();
+        }
+        ended?;
         if let Some(output) = output {
             output.commit()?;
         }
-        let rows: usize = batches.iter().map(|b| b.num_rows()).sum();
-        if !schema.fields().is_empty() {
-            if batches.is_empty() {
-                batches.push(arrow::record_batch::RecordBatch::new_empty(schema));
-            }
-            print_batches(&batches, self.format)?;
+        if has_rows {
+            printer.finish(&schema, &mut self.out)?;
         }
         if self.timing {
             eprintln!("{rows} rows in {}", output::seconds(start.elapsed()));
         }
         Ok(())
+    }
+
+    /// Writes a line for people.
+    fn say(&mut self, text: &str) -> Result<()> {
+        let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        written.map_err(|e| Error::io("standard output", e))
     }
 }

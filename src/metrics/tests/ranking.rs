@@ -135,17 +135,37 @@ fn labels_without_a_score_stand_last() {
     assert_eq!(value(&[1, 7, 9], &[-5.0, 7.0]), value(&[1, 2, 3], &[-5.0, 7.0, -9.0, -9.0]));
 }
 
+/// Labels that are neither scored nor true are counted, not listed.
+#[test]
+fn unscored_labels_are_a_number() {
+    let mut random = Random(7);
+    for _ in 0..100 {
+        let mut row = random_labels(&mut random, 6);
+        for label in row.iter_mut().filter(|_| random.below(3) == 0) {
+            label.0 = f64::NEG_INFINITY;
+        }
+        for others in [0, 1, 7] {
+            let mut listed = row.clone();
+            listed.extend(vec![(f64::NEG_INFINITY, false); others]);
+            let expected = Ranking::of(&mut listed, 0);
+            assert_eq!(Ranking::of(&mut row.clone(), others as u32), expected);
+        }
+    }
+    let most = Ranking::of(&mut [(f64::NEG_INFINITY, true)], u32::MAX);
+    assert_eq!((most.coverage, most.loss), (u64::from(u32::MAX), 1.0));
+}
+
 /// Only the order counts, not the numbers and not which label has them.
 #[test]
 fn order_is_all_that_counts() {
     let mut random = Random(6);
     for _ in 0..50 {
         let row = random_labels(&mut random, 6);
-        let expected = Ranking::of(&mut row.clone());
+        let expected = Ranking::of(&mut row.clone(), 0);
         let mut turned: Labels = row.iter().rev().copied().collect();
-        assert_eq!(Ranking::of(&mut turned), expected);
+        assert_eq!(Ranking::of(&mut turned, 0), expected);
         let mut curved: Labels = row.iter().map(|l| (l.0.exp() * 1e9, l.1)).collect();
-        assert_eq!(Ranking::of(&mut curved), expected);
+        assert_eq!(Ranking::of(&mut curved, 0), expected);
     }
 }
 

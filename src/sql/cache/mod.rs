@@ -5,7 +5,9 @@ mod object;
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use crate::models::{Model, Registry};
-use crate::store::{self, ModelReader};
+use crate::store::ModelReader;
+use datafusion::arrow::buffer::Buffer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -13,8 +15,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// Bytes of decoded models kept before the least recently used go.
+/// Bytes kept before the least recently used models go.
 const MAX_BYTES: usize = 512 << 20;
+/// At most this part of the memory that a session may take.
+const MAX_SHARE: usize = 4;
 
 /// Decoded models by digest, and digests of model files by name.
 pub(super) struct ModelCache {
@@ -26,11 +30,17 @@ pub(super) struct ModelCache {
     reader: Mutex<ModelReader>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     models: HashMap<String, Entry, FixedState>,
+    /// Models by the place of their bytes in memory. The buffer is held, so that the place stays
+    /// theirs: bytes that were checked once need not be checked again.
+    seen: HashMap<(usize, usize), (Buffer, Arc<Model>), FixedState>,
     files: HashMap<String, (Stamp, String), FixedState>,
     bytes: usize,
+    most: usize,
+    /// What the memory pool of the session knows of these bytes.
+    reserved: MemoryReservation,
     clock: u64,
 }
 
@@ -56,34 +66,56 @@ impl std::fmt::Debug for ModelCache {
     }
 }
 
-fn is_url(name: &str) -> bool {
+pub(super) fn is_url(name: &str) -> bool {
     name.contains("://")
 }
 
 impl ModelCache {
     pub(super) fn new(registry: Registry, runtime: Arc<RuntimeEnv>) -> Self {
-        ModelCache { registry, runtime, inner: Mutex::default(), reader: Mutex::default() }
+        let pool = &runtime.memory_pool;
+        let most = match pool.memory_limit() {
+            MemoryLimit::Finite(limit) => MAX_BYTES.min(limit / MAX_SHARE),
+            _ => MAX_BYTES,
+        };
+        let inner = Inner {
+            models: HashMap::default(),
+            seen: HashMap::default(),
+            files: HashMap::default(),
+            bytes: 0,
+            most,
+            reserved: MemoryConsumer::new("labelflow models").register(pool),
+            clock: 0,
+        };
+        ModelCache { registry, runtime, inner: Mutex::new(inner), reader: Mutex::default() }
     }
 
     pub(super) fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The model in `bytes`; known by its digest, so that equal bytes are decoded once.
+    /// The model in `bytes`; known by its digest, so that equal bytes are decoded once. Bytes that
+    /// are damaged are never taken for the model whose digest they carry.
     pub(super) fn decode(&self, bytes: &[u8]) -> Result<Arc<Model>> {
-        self.decode_near(bytes, &mut 0)
-    }
-
-    /// As [`ModelCache::decode`]; `digest_at` is where the digest of the last model stood.
-    pub(super) fn decode_near(&self, bytes: &[u8], digest_at: &mut usize) -> Result<Arc<Model>> {
-        let digest = store::digest_near(bytes, digest_at)?;
-        if let Some(model) = self.lock().get(digest) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let checked = reader.check(bytes)?;
+        if let Some(model) = self.lock().get(checked.digest) {
             return Ok(model);
         }
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let model = Arc::new(reader.read(bytes, &self.registry)?);
+        let model = Arc::new(reader.read_checked(&checked, &self.registry)?);
         *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = reader;
-        self.lock().put(digest, &model);
+        self.lock().put(checked.digest, &model);
+        Ok(model)
+    }
+
+    /// As [`ModelCache::decode`], for bytes in `buffer`: they are looked at once as long as they are
+    /// in the same place.
+    pub(super) fn decode_in(&self, bytes: &[u8], buffer: &Buffer) -> Result<Arc<Model>> {
+        let place = (bytes.as_ptr() as usize, bytes.len());
+        if let Some((_, model)) = self.lock().seen.get(&place) {
+            return Ok(Arc::clone(model));
+        }
+        let model = self.decode(bytes)?;
+        self.lock().remember(place, buffer, &model);
         Ok(model)
     }
 
@@ -140,9 +172,8 @@ impl ModelCache {
     }
 
     fn keep(&self, name: &str, stamp: Stamp, bytes: &[u8]) -> Result<Arc<Model>> {
-        let named = |e: Error| e.context(format!("model file `{name}`"));
-        let model = self.decode(bytes).map_err(named)?;
-        let digest = store::digest_of(bytes).map_err(named)?.to_string();
+        let model = self.decode(bytes).map_err(|e| e.context(format!("model file `{name}`")))?;
+        let digest = model.digest().unwrap_or_default().to_string();
         self.lock().files.insert(name.to_string(), (stamp, digest));
         Ok(model)
     }
@@ -169,13 +200,34 @@ impl Inner {
         if let Some(old) = self.models.insert(digest.to_string(), entry) {
             self.bytes -= old.bytes;
         }
-        if self.bytes > MAX_BYTES {
+        self.bound();
+    }
+
+    /// Takes note of where the bytes of a model stand.
+    fn remember(&mut self, place: (usize, usize), buffer: &Buffer, model: &Arc<Model>) {
+        self.bytes += place.1;
+        if self.seen.insert(place, (buffer.clone(), Arc::clone(model))).is_some() {
+            self.bytes -= place.1;
+        }
+        self.bound();
+    }
+
+    /// Keeps within the bound and within what the memory pool grants.
+    fn bound(&mut self) {
+        if self.bytes > self.most {
             self.evict();
+        }
+        if self.reserved.try_resize(self.bytes).is_err() {
+            self.models.clear();
+            self.seen.clear();
+            self.bytes = 0;
+            self.reserved.free();
         }
     }
 
-    /// Drops the older half.
+    /// Drops the older half of the models, and all places.
     fn evict(&mut self) {
+        self.seen.clear();
         let mut ages: Vec<u64> = self.models.values().map(|e| e.used).collect();
         ages.sort_unstable();
         let cut = ages.get(ages.len() / 2).copied().unwrap_or(0);

@@ -3,7 +3,8 @@
 use super::super::weight;
 use crate::error::{Error, Result};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListArray, StructArray, UInt32Array,
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, ListArray, MAX_INLINE_VIEW_LEN, StructArray,
+    UInt32Array,
 };
 use datafusion::arrow::compute::{concat, filter, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
@@ -34,12 +35,12 @@ pub(super) struct Batch {
 
 impl Batch {
     /// The rows among the arguments of a call.
-    pub(super) fn of_arguments(values: &[ArrayRef]) -> Self {
-        Batch {
+    pub(super) fn of_arguments(values: &[ArrayRef]) -> Result<Self> {
+        Ok(Batch {
             labels: Arc::clone(&values[1]),
             features: Arc::clone(&values[2]),
-            weights: values.get(3).map(weight::numbers),
-        }
+            weights: values.get(3).map(weight::numbers).transpose()?,
+        })
     }
 
     fn of_rows(rows: &StructArray) -> Self {
@@ -83,8 +84,9 @@ impl Batch {
         self.map(|array| Ok(take(array, rows, None)?))
     }
 
+    /// The rows that are to be kept, without the bytes of the others.
     pub(super) fn filter(&self, keep: &BooleanArray) -> Result<Self> {
-        self.map(|array| Ok(filter(array, keep)?))
+        self.map(|array| own_bytes(&filter(array, keep)?))
     }
 
     pub(super) fn slice(&self, start: usize, len: usize) -> Result<Self> {
@@ -120,7 +122,42 @@ impl Batch {
     /// About how many bytes the rows take, without what their buffers hold besides.
     pub(super) fn bytes(&self) -> usize {
         let arrays = [&self.labels, &self.features].into_iter().chain(&self.weights);
-        let size = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or(0);
+        let size = |array: &ArrayRef| {
+            let data = array.to_data();
+            data.get_slice_memory_size().unwrap_or(0) + viewed_bytes(&data)
+        };
         arrays.map(size).sum()
     }
+}
+
+/// Bytes of the texts that the views in `data` point to.
+fn viewed_bytes(data: &ArrayData) -> usize {
+    match data.data_type() {
+        DataType::Utf8View | DataType::BinaryView => {
+            let views = data.buffer::<u128>(0).iter().take(data.len());
+            let lengths = views.map(|&view| view as u32).filter(|&len| len > MAX_INLINE_VIEW_LEN);
+            lengths.map(|len| len as usize).sum()
+        }
+        _ => data.child_data().iter().map(viewed_bytes).sum(),
+    }
+}
+
+/// The same values with buffers that hold nothing else.
+fn own_bytes(array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        DataType::Struct(fields) => {
+            let rows = array.as_struct();
+            let columns = rows.columns().iter().map(own_bytes).collect::<Result<_>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, rows.nulls().cloned())?)
+        }
+        DataType::List(item) => {
+            let lists = array.as_list::<i32>();
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            let values = own_bytes(lists.values())?;
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, values, nulls)?)
+        }
+        _ => Arc::clone(array),
+    })
 }

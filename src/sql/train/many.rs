@@ -1,10 +1,10 @@
 //! One model per group.
 
 use super::batch::Batch;
-use super::{Ending, Plan, outward, rows_type};
+use super::{Plan, outward, rows_type};
 use crate::error::Result;
-use crate::models::{GroupedTrainer, Trainer};
-use crate::store::ModelWriter;
+use crate::models::{GroupedTrainer, Model, Trainer};
+use crate::store::{ModelReader, ModelWriter};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, ListArray, UInt32Array,
     new_null_array,
@@ -18,8 +18,9 @@ use std::sync::Arc;
 
 /// Bytes of rows per group that are waited for before they are learned: about a small model.
 const BYTES_PER_GROUP: usize = 16 << 10;
-/// Bytes of rows that are waited for at least.
+/// Bytes of rows that are waited for at least, and at most.
 const MIN_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// One model per group.
 ///
@@ -53,7 +54,7 @@ impl ManyModels {
         self.bytes += rows.bytes();
         self.groups.extend(groups);
         self.waiting.push(rows);
-        if self.bytes > (self.models.groups() * BYTES_PER_GROUP).max(MIN_BYTES) {
+        if self.bytes > (self.models.groups() * BYTES_PER_GROUP).clamp(MIN_BYTES, MAX_BYTES) {
             self.learn(0)?;
         }
         Ok(())
@@ -106,13 +107,17 @@ impl ManyModels {
         }
     }
 
-    fn take_models(&mut self, emit: EmitTo, ending: Ending) -> Result<ArrayRef> {
+    fn take_models(
+        &mut self,
+        emit: EmitTo,
+        ending: fn(Trainer) -> Result<Model>,
+    ) -> Result<ArrayRef> {
         let count = self.count(emit);
         self.learn(count)?;
         let mut out = BinaryViewBuilder::with_capacity(count);
         for trainer in self.models.take(count) {
             match trainer.filter(|t| t.rows() > 0) {
-                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(&trainer)?)?),
+                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(*trainer)?)?),
                 None => out.append_null(),
             }
         }
@@ -143,7 +148,7 @@ impl ManyModels {
     fn take_state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let count = self.count(emit);
         if (0..count).any(|group| self.models.has(group)) {
-            let models = self.take_models(emit, Trainer::state)?;
+            let models = self.take_models(emit, Trainer::into_state)?;
             return Ok(vec![models, new_null_array(&rows_type(&self.plan.row), count)]);
         }
         Ok(vec![new_null_array(&DataType::BinaryView, count), self.take_rows(count)?])
@@ -152,8 +157,9 @@ impl ManyModels {
     fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()> {
         let models = states[0].as_binary_view();
         let plan = &self.plan;
+        let mut reader = ModelReader::default();
         for i in (0..models.len()).filter(|&i| models.is_valid(i)) {
-            self.models.change(groups[i], |t| plan.merge_bytes(t, models.value(i)))?;
+            self.models.change(groups[i], |t| plan.merge_bytes(t, models.value(i), &mut reader))?;
         }
         if states[1].null_count() < states[1].len() {
             let (rows, groups) = Batch::of_lists(states[1].as_list(), groups)?;
@@ -182,7 +188,7 @@ impl GroupsAccumulator for ManyModels {
         total_num_groups: usize,
     ) -> DataFusionResult<()> {
         self.models.grow(total_num_groups);
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         let waits = match filter.map(passing) {
             None => self.wait(rows, group_indices.iter().copied()),
             Some(keep) => rows.filter(&keep).and_then(|rows| {
@@ -204,7 +210,7 @@ impl GroupsAccumulator for ManyModels {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> DataFusionResult<ArrayRef> {
-        self.take_models(emit_to, Trainer::finish).map_err(outward)
+        self.take_models(emit_to, Trainer::into_finished).map_err(outward)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> DataFusionResult<Vec<ArrayRef>> {
@@ -216,7 +222,7 @@ impl GroupsAccumulator for ManyModels {
         values: &[ArrayRef],
         filter: Option<&BooleanArray>,
     ) -> DataFusionResult<Vec<ArrayRef>> {
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         let len = rows.len();
         let rows = rows.to_rows(&self.plan.row).map_err(outward)?;
         let kept = filter.map(|f| NullBuffer::new(passing(f).values().clone()));

@@ -15,7 +15,7 @@ use super::weight::is_weight;
 use crate::data::LabelReader;
 use crate::error::{Error, Result};
 use crate::models::{Algorithm, CheckedSpec, Model, Trainer};
-use crate::store;
+use crate::store::ModelReader;
 use batch::row_type;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::error::Result as DataFusionResult;
@@ -41,7 +41,6 @@ impl TrainLabels {
     }
 
     fn plan(&self, args: &AccumulatorArgs) -> Result<Plan> {
-        self.call.refuse_distinct(args.is_distinct)?;
         let Some(row) = row_type(args.expr_fields) else {
             return Err(Error::internal(
                 "features were not packed; call labelflow::sql::register_all on the session",
@@ -138,8 +137,13 @@ impl Plan {
         Trainer::start(self.algorithm, self.spec.clone())
     }
 
-    fn merge_bytes(&self, trainer: &mut Trainer, bytes: &[u8]) -> Result<()> {
-        trainer.merge(&store::from_bytes(bytes, self.cache.registry())?)
+    fn merge_bytes(
+        &self,
+        trainer: &mut Trainer,
+        bytes: &[u8],
+        reader: &mut ModelReader,
+    ) -> Result<()> {
+        trainer.merge(&reader.read(bytes, self.cache.registry())?)
     }
 }
 

@@ -6,7 +6,7 @@ use super::many::item;
 use super::{Ending, Plan, outward, rows_type};
 use crate::error::Result;
 use crate::models::Trainer;
-use crate::store;
+use crate::store::{self, ModelReader};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::common::ScalarValue;
@@ -83,8 +83,9 @@ impl OneModel {
 
     fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
         let models = states[0].as_binary_view();
+        let mut reader = ModelReader::default();
         for i in (0..models.len()).filter(|&i| models.is_valid(i)) {
-            self.plan.merge_bytes(&mut self.trainer, models.value(i))?;
+            self.plan.merge_bytes(&mut self.trainer, models.value(i), &mut reader)?;
         }
         if states[1].null_count() < states[1].len() {
             let groups = vec![0; states[1].len()];
@@ -112,7 +113,7 @@ fn model_value(trainer: &Trainer, ending: Ending) -> Result<ScalarValue> {
 
 impl Accumulator for OneModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        self.update(Batch::of_arguments(values)).map_err(outward)
+        Batch::of_arguments(values).and_then(|rows| self.update(rows)).map_err(outward)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DataFusionResult<()> {
@@ -176,7 +177,7 @@ impl SlidingModel {
 
 impl Accumulator for SlidingModel {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DataFusionResult<()> {
-        let rows = Batch::of_arguments(values);
+        let rows = Batch::of_arguments(values).map_err(outward)?;
         if rows.len() > 0 {
             self.bytes += rows.bytes();
             self.rows.push_back(rows);

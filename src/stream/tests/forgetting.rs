@@ -34,7 +34,7 @@ fn model_of(table: &Table, from: usize, to: usize) -> Vec<String> {
 #[test]
 fn a_window_knows_its_rows_and_no_others() {
     let table = labelled(1, 400);
-    for (length, step) in [(20, 1), (100, 4)] {
+    for (length, step) in [(20, 1), (33, 1), (96, 3), (100, 3)] {
         let options = forgetting(Forgetting::Window { length: Span::Rows(length) });
         let answers = table.answers("naibx", options, 37);
         for (row, answer) in answers.iter().enumerate() {
@@ -44,6 +44,56 @@ fn a_window_knows_its_rows_and_no_others() {
             assert_eq!(*answer, model_of(&table, from, row), "window {length}, row {row}");
         }
         assert_eq!(answers, table.answers("naibx", options, 1));
+    }
+}
+
+#[test]
+fn a_window_never_knows_more_rows_than_it_says() {
+    let table = labelled(6, 300);
+    for length in [1, 2, 31, 33, 63, 65, 100] {
+        let options = forgetting(Forgetting::Window { length: Span::Rows(length) });
+        let mut learner = OnlineLearner::try_new(&Registry::default(), "naibx", options).unwrap();
+        let mut most = 0;
+        for row in 0..300 {
+            let one = table.slice(row, 1);
+            learner.learn(&one.labels, &one.features, None).unwrap();
+            most = most.max(learner.model().unwrap().rows());
+        }
+        let step = (length / 32).max(1);
+        assert_eq!(most, length / step * step, "window {length}");
+    }
+    assert_eq!(Forgetting::Window { length: Span::Rows(9999) }.step(), 312);
+}
+
+#[test]
+fn an_algorithm_that_is_fitted_anew_answers_from_its_window_alone() {
+    // Each row has a label of its own: an answer tells from which rows it comes.
+    let sets = (0..300).map(|i| Some(vec![format!("row{i:03}")]));
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..300).map(f64::from)));
+    let table = Table { labels: label_lists(sets), features: columns(vec![("x".into(), x)]) };
+    for (length, step) in [(5, 1), (64, 2), (100, 3)] {
+        let options = forgetting(Forgetting::Window { length: Span::Rows(length) });
+        for (row, answer) in table.answers("brknn_a(k=1)", options, 41).iter().enumerate() {
+            assert_eq!(answer.len(), row.min(1), "{length}: row {row}");
+            for name in answer {
+                // The nearest row is the last that is known.
+                let from: usize = name[3..].parse().unwrap();
+                assert!(from < row && row - from <= step, "{length}: row {row} answers {from}");
+            }
+        }
+        let (_, learner) = table.run("brknn_a(k=1)", options, 41, None);
+        assert_eq!(learner.update_every(), Some(step as u64));
+    }
+    // Labels are as far as can be told: all rows in the window are neighbours.
+    for length in [5, 64, 100] {
+        let options = forgetting(Forgetting::Window { length: Span::Rows(length) });
+        let answers = table.answers("brknn_b(k=300)", options, 41);
+        for (row, answer) in answers.iter().enumerate() {
+            for name in answer {
+                let from: u64 = name[3..].parse().unwrap();
+                assert!(row as u64 - from <= length, "{length}: row {row} knows {from}");
+            }
+        }
     }
 }
 
