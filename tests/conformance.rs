@@ -16,6 +16,7 @@ const VARIANTS: &[&str] = &[
     "naibx(size=labels)",
     "naibx(decide=threshold(0.5))",
     "naibx(decide=top(2), smoothing=0.1)",
+    "naibx(decide=size)",
     "brknn(k=1)",
     "brknn(k=3, distance=cosine, scale=none)",
     "brknn_a(k=5, weight=distance)",

@@ -202,6 +202,7 @@ impl Trainer {
     }
 
     /// Takes out the rows that wait for the length of a vector: labels, features and weights.
+    #[cfg(feature = "sql")]
     pub(crate) fn take_waiting(&mut self) -> Vec<Batch> {
         std::mem::take(&mut self.waiting)
     }
