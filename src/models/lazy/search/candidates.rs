@@ -1,7 +1,6 @@
 //! The nearest so far, by quick distances.
 
 use super::nearer;
-use super::quick::Quick;
 
 /// Collects points that may be among the `k` nearest.
 ///
@@ -32,40 +31,27 @@ impl Candidates {
         self.full = 2 * k + 64;
     }
 
-    /// Whether quick distances are exact.
-    pub(super) fn is_exact(&self) -> bool {
-        self.margin.is_none()
-    }
-
     /// Looks at consecutive points, of which the first is `first`; `exact` is the exact distance of
     /// a point.
-    #[inline(always)]
-    pub(super) fn look<T: Quick>(
-        &mut self,
-        first: usize,
-        distances: &[T],
-        exact: impl Fn(u32) -> f64,
-    ) {
-        let mut limit = T::limit(self.limit);
-        let (chunks, rest) = distances.as_chunks::<16>();
+    pub(super) fn look(&mut self, first: usize, distances: &[f64], exact: impl Fn(u32) -> f64) {
+        let (chunks, rest) = distances.as_chunks::<8>();
         let mut at = first;
         for chunk in chunks {
             // Nearly always no point of a chunk is near enough: one branch for all of them.
-            if chunk.iter().fold(false, |near, d| near | (*d <= limit)) {
-                self.take(at, chunk, limit);
+            if chunk.iter().fold(false, |near, d| near | (*d <= self.limit)) {
+                self.take(at, chunk);
                 if self.found.len() >= self.full {
                     self.sift(&exact);
-                    limit = T::limit(self.limit);
                 }
             }
             at += chunk.len();
         }
-        self.take(at, rest, limit);
+        self.take(at, rest);
     }
 
-    fn take<T: Quick>(&mut self, first: usize, distances: &[T], limit: T) {
-        let near = distances.iter().zip(first..).filter(|(d, _)| **d <= limit);
-        self.found.extend(near.map(|(d, i)| (d.value(), i as u32)));
+    fn take(&mut self, first: usize, distances: &[f64]) {
+        let near = distances.iter().zip(first..).filter(|(d, _)| **d <= self.limit);
+        self.found.extend(near.map(|(&d, i)| (d, i as u32)));
     }
 
     fn sift(&mut self, exact: &impl Fn(u32) -> f64) {

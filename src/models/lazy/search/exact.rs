@@ -3,7 +3,6 @@
 use super::candidates::Candidates;
 use super::points::{Points, dot, manhattan};
 use super::postings::Postings;
-use super::quick::Quick;
 use super::{Distance, Neighbours};
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
@@ -40,8 +39,6 @@ pub(super) struct Exact {
     points: Arc<Points>,
     /// Of each point, what its distance to any query has in common.
     base: Vec<f64>,
-    /// The same in halves, where that is exact and fits; empty otherwise.
-    halves: Vec<i16>,
     /// Cosine: one over the norm of each point.
     inverse: Vec<f64>,
     postings: Option<Postings>,
@@ -71,23 +68,7 @@ impl Exact {
         let largest = all.clone().map(|i| norm(&points, i, distance)).fold(0.0, f64::max);
         let whole = distance != Distance::Cosine && all.clone().all(|i| points.is_whole(i));
         let terms = points.width + entries + points.category_width + 8;
-        let halves = Vec::new();
-        let mut exact = Exact {
-            distance,
-            blocks,
-            points,
-            base,
-            halves,
-            inverse,
-            postings,
-            largest,
-            terms,
-            whole,
-        };
-        if whole && exact.points.width == 0 && exact.scale(0.0) <= i16::ROOM {
-            exact.halves = exact.base.iter().map(|&d| i16::of(d)).collect();
-        }
-        exact
+        Exact { distance, blocks, points, base, inverse, postings, largest, terms, whole }
     }
 
     /// The `k` nearest points of some `queries`; `take` appends those of one query to its answer.
@@ -119,7 +100,7 @@ impl Exact {
         take: &impl Fn(usize, &[(f64, u32)], &mut Neighbours),
         scratch: &mut Scratch,
     ) -> Neighbours {
-        let Scratch { near, halves, candidates } = scratch;
+        let Scratch { near, candidates } = scratch;
         candidates.resize_with(range.len(), Candidates::default);
         for (candidates, query) in candidates.iter_mut().zip(range.clone()) {
             candidates.start(k, self.margin(queries, query));
@@ -134,15 +115,6 @@ impl Exact {
             for (i, query) in range.clone().enumerate() {
                 let candidates = &mut candidates[i];
                 let far = |j: u32| queries.far(query, &self.points, j as usize, self.distance);
-                if self.fits_halves(queries, query, candidates) {
-                    halves.clear();
-                    halves.extend_from_slice(&self.halves[points.clone()]);
-                    if let Some(postings) = &self.postings {
-                        postings.add(queries, query, block, self.distance, halves);
-                    }
-                    candidates.look(first, halves, far);
-                    continue;
-                }
                 let near = if products {
                     &mut near[i * points.len()..(i + 1) * points.len()]
                 } else {
@@ -161,13 +133,6 @@ impl Exact {
             take(query, candidates.finish(own, far), &mut out);
         }
         out
-    }
-
-    /// Whether the distances of `query` are whole numbers of halves that fit.
-    fn fits_halves(&self, queries: &Points, query: usize, candidates: &Candidates) -> bool {
-        !self.halves.is_empty()
-            && candidates.is_exact()
-            && self.scale(norm(queries, query, self.distance)) <= i16::ROOM
     }
 
     /// Begins the distances of some queries to some points with what dense features add: one matrix
@@ -240,18 +205,14 @@ impl Exact {
         if self.whole && queries.is_whole(query) {
             return None;
         }
-        let scale = self.scale(norm(queries, query, self.distance));
-        let terms = self.terms + queries.sparse.row(query).0.len();
-        Some(8.0 * terms as f64 * f64::EPSILON * scale)
-    }
-
-    /// The most that quick distances of a query of norm `size` come to.
-    fn scale(&self, size: f64) -> f64 {
-        match self.distance {
+        let size = norm(queries, query, self.distance);
+        let scale = match self.distance {
             Distance::Euclidean => (size + self.largest) * (size + self.largest),
             Distance::Manhattan => size + self.largest,
             Distance::Cosine => size,
-        }
+        };
+        let terms = self.terms + queries.sparse.row(query).0.len();
+        Some(8.0 * terms as f64 * f64::EPSILON * scale)
     }
 }
 
@@ -259,7 +220,6 @@ impl Exact {
 #[derive(Default)]
 struct Scratch {
     near: Vec<f64>,
-    halves: Vec<i16>,
     candidates: Vec<Candidates>,
 }
 

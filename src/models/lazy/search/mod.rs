@@ -39,7 +39,6 @@ mod exact;
 mod hnsw;
 mod points;
 mod postings;
-mod quick;
 mod scaling;
 
 pub(super) use exact::Blocks;

@@ -2,7 +2,6 @@
 
 use super::Distance;
 use super::points::Points;
-use super::quick::Quick;
 use crate::data::MISSING_CATEGORY;
 
 /// The most points of a block: their numbers have 16 bits.
@@ -89,41 +88,49 @@ impl Postings {
 
     /// Adds to `near`, for the points of block number `block`, what the features that they share
     /// with `query` change in their distance.
-    pub(super) fn add<T: Quick>(
+    pub(super) fn add(
         &self,
         queries: &Points,
         query: usize,
         block: usize,
         distance: Distance,
-        near: &mut [T],
+        near: &mut [f64],
     ) {
-        let mut all = T::of(0.0);
+        let mut all = 0.0;
         entries(queries, query, self.sparse, asked_category(distance), |term, x| {
             let slot = block * self.terms.len() + term;
             let range = self.offsets[slot] as usize..self.offsets[slot + 1] as usize;
-            let points = self.points[range.clone()].iter().map(|&i| i as usize);
+            let points = &self.points[range.clone()];
             match self.terms[term] {
                 Term::Own => points
+                    .iter()
                     .zip(&self.values[range])
-                    .for_each(|(i, &y)| near[i].add(T::of(change(distance, x, y)))),
-                Term::Alike(y) => {
-                    let change = T::of(change(distance, x, y));
-                    points.for_each(|i| near[i].add(change));
-                }
+                    .for_each(|(&i, &y)| near[i as usize] += change(distance, x, y)),
+                Term::Alike(y) => add_to_each(near, points, change(distance, x, y)),
                 Term::Others(y) => {
-                    let change = T::of(change(distance, x, y));
-                    all.add(change);
-                    points.for_each(|i| near[i].take(change));
+                    let change = change(distance, x, y);
+                    all += change;
+                    add_to_each(near, points, -change);
                 }
             }
         });
-        near.iter_mut().for_each(|near| near.add(all));
+        if all != 0.0 {
+            near.iter_mut().for_each(|near| *near += all);
+        }
     }
 
     /// How many points are in a block.
     pub(super) fn block(&self) -> usize {
         self.block
     }
+}
+
+/// Adds `change` to the distances of some points: most of the work of a search.
+fn add_to_each(near: &mut [f64], points: &[u16], change: f64) {
+    // In eights, which takes fewer steps for each.
+    let (eights, rest) = points.as_chunks::<8>();
+    eights.iter().for_each(|eight| eight.iter().for_each(|&i| near[i as usize] += change));
+    rest.iter().for_each(|&i| near[i as usize] += change);
 }
 
 /// How each of so many terms is listed, and how many entries there are; `each` visits points, terms
