@@ -188,7 +188,7 @@ impl Pipeline {
             },
         };
         if closed.is_ok() {
-            self.stage.notes().iter().for_each(|note| watcher.note(note));
+            self.stage.model_notes().iter().for_each(|note| watcher.note(note));
         }
         match closed {
             Err(error) if is_closed(&error) => Ok(Ended::OutputClosed),

@@ -298,7 +298,7 @@ impl Stage {
     }
 
     /// What a user should know about the model, one sentence each.
-    pub fn notes(&self) -> Vec<String> {
+    pub fn model_notes(&self) -> Vec<String> {
         match &self.brain {
             Brain::Fixed(model) => model.notes(),
             Brain::Learning(learner) => learner.notes(),
