@@ -161,3 +161,28 @@ fn own_bytes(array: &ArrayRef) -> Result<ArrayRef> {
         _ => Arc::clone(array),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{ListBuilder, StringViewArray, StringViewBuilder};
+
+    #[test]
+    fn rows_that_are_left_out_take_no_bytes() {
+        let text = |i: usize| format!("a text that is too long to stand in its view: {i:06}");
+        let words: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..1000).map(text)));
+        let features: ArrayRef = Arc::new(StructArray::try_from(vec![("w", words)]).unwrap());
+        let mut labels = ListBuilder::new(StringViewBuilder::new());
+        (0..1000).for_each(|i| labels.append_value([Some(text(i))]));
+        let rows = Batch { labels: Arc::new(labels.finish()), features, weights: None };
+        let long = text(0).len();
+        assert!(rows.bytes() >= 2 * 1000 * (long + 16), "{}", rows.bytes());
+        let keep = BooleanArray::from_iter((0..1000).map(|i| Some(i == 7)));
+        let one = rows.filter(&keep).unwrap();
+        assert_eq!((one.len(), one.features.len()), (1, 1));
+        assert_eq!(one.features.as_struct().column(0).as_string_view().value(0), text(7));
+        assert!(one.bytes() >= 2 * long && one.bytes() < 1000, "{}", one.bytes());
+        let held = one.labels.get_array_memory_size() + one.features.get_array_memory_size();
+        assert!(held < 10_000, "{held}");
+    }
+}
