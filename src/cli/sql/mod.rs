@@ -60,8 +60,7 @@ impl Sql {
             let labels = self.labels_xml.clone().map_or(LabelSource::Auto, LabelSource::Xml);
             let files = FileOptions { arff_labels: labels, ..Default::default() };
             let memory_limit = self.memory.map(|mb| mb.saturating_mul(1 << 20));
-            let options =
-                SessionOptions { partitions, files, memory_limit, ..Default::default() };
+            let options = SessionOptions { partitions, files, memory_limit, ..Default::default() };
             let ctx = session(&options)?;
             self.name_tables(&ctx).await?;
             let out = Box::new(BufWriter::new(std::io::stdout()));
