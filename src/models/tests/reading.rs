@@ -69,7 +69,7 @@ const WIDTH: usize = 2;
 
 /// The vectors of rows `from..to`; only every third row from row 5 on has one.
 fn vector(i: usize) -> Option<[f64; WIDTH]> {
-    (i >= 5 && i % 3 == 0).then_some([i as f64, (i * i % 7) as f64])
+    (i >= 5 && i.is_multiple_of(3)).then_some([i as f64, (i * i % 7) as f64])
 }
 
 fn vectors(fixed: bool) -> ArrayRef {
