@@ -90,9 +90,9 @@ fn probabilities_of_margins_are_those_of_the_rows() {
     let x: Vec<f64> = (0..rows).map(|r| 4.0 * noise(r) - 2.0).collect();
     let on = |r: u64| noise(r + 700_000) < sigmoid(2.0 * x[r as usize]);
     let labels = label_lists((0..rows).map(|r| if on(r) { vec!["a"] } else { vec![] }));
-    let model = train("br(base=svm)", &labels, &numbers(&[x.clone()]));
+    let model = train("br(base=svm)", &labels, &numbers(std::slice::from_ref(&x)));
     let asked: Vec<f64> = (-8..=8).map(|i| f64::from(i) / 4.0).collect();
-    let found = log_odds(&model, &numbers(&[asked.clone()]));
+    let found = log_odds(&model, &numbers(std::slice::from_ref(&asked)));
     for (x, z) in asked.iter().zip(found) {
         assert!((sigmoid(z) - sigmoid(2.0 * x)).abs() < 0.05, "{x}: {}", sigmoid(z));
     }
