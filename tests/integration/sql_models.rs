@@ -135,7 +135,6 @@ fn planning_finds_what_can_be_known_without_rows() {
         ("predict_labels('no.labelflow', f0)".into(), "model file `no.labelflow`"),
         ("learn_and_predict('naibx', labels, f0) OVER ()".into(), "ORDER BY"),
         ("train_labels('brknn(keep=last(5))', labels, f0)".into(), "depends on the order of rows"),
-        ("train_labels('br', labels, f0, row_weight(2))".into(), "takes no weights"),
         (
             "learn_and_predict('brknn(keep=last(5))', labels, f0) \
              OVER (ORDER BY id ROWS BETWEEN 9 PRECEDING AND 1 PRECEDING)"
