@@ -25,8 +25,9 @@ fn main() {
     generate(rows * 4, &path("four.parquet"));
 
     let columns: Vec<String> = (0..120).map(|i| format!("sum(f{i})")).collect();
-    let sum_of = |file: &str| format!("SELECT {} FROM '{file}'", columns.join(", "));
-    let sum = sum_of(&path("data.parquet"));
+    let numbers = format!("SELECT {} FROM '{}'", columns.join(", "), path("data.parquet"));
+    // The bytes that `fit` reads: lists have no sum, so their lengths are added.
+    let sum = numbers.replace(" FROM", ", sum(cardinality(labels)) FROM");
     let copy =
         format!("COPY (SELECT * FROM '{}') TO '{}'", path("data.parquet"), path("copy.parquet"));
     // As DataFusion does it by itself: with a dictionary for every column.
@@ -40,8 +41,10 @@ fn main() {
     };
     let sql = |query: &str, threads: &str| cli(&["sql", "--threads", threads, query]);
 
-    let [a, b] = best([&|| fit("0", "data.parquet"), &|| sql(&sum, "0")]);
+    let [a, b, c] =
+        best([&|| fit("0", "data.parquet"), &|| sql(&sum, "0"), &|| sql(&numbers, "0")]);
     report("fit against a sum of every column", a / b, "at most 1.5", a / b <= 1.5);
+    report("fit against a sum of every number", a / c, "", a / c <= 1.5);
     let [a, b, c] =
         best([&|| score("0", "data.parquet"), &|| sql(&plain_copy, "0"), &|| sql(&copy, "0")]);
     report("score against COPY of DataFusion", a / b, "at most 1.5", a / b <= 1.5);
