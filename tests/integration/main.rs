@@ -8,6 +8,7 @@ mod algorithms;
 mod cli;
 mod cli_errors;
 mod cli_evaluate;
+mod cli_output;
 mod commands;
 mod formats;
 mod partitions;

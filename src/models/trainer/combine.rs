@@ -35,21 +35,30 @@ impl Trainer {
         self.check_spec(model)?;
         let (decay, mine, theirs) = self.align(model)?;
         let ids = self.widen(model.space())?;
-        if decay.is_none() {
-            if ids.is_identity() {
-                self.learner.merge(model.learner())?;
-            } else {
-                self.learner.merge(&*model.learner().remap(&ids))?;
-            }
+        if theirs == 1.0 && ids.is_identity() {
+            self.change(mine, |learner| learner.merge(model.learner()))?;
         } else {
             let part = scaled(model.learner(), &ids, theirs)?;
-            let mut whole = scaled(&*self.learner, &Remap::identity(&self.space), mine)?;
-            whole.merge(&*part)?;
-            self.learner = whole;
+            self.change(mine, |learner| learner.merge(&*part))?;
         }
         self.decay = decay;
         self.rows_seen = self.rows_seen.saturating_add(model.rows());
         self.observe_waiting()
+    }
+
+    /// Changes the learner, its weights multiplied by `factor` first; on an error it stays as it was.
+    fn change(
+        &mut self,
+        factor: f64,
+        change: impl FnOnce(&mut dyn Learner) -> Result<()>,
+    ) -> Result<()> {
+        if factor == 1.0 {
+            return change(&mut *self.learner);
+        }
+        let mut faded = scaled(&*self.learner, &Remap::identity(&self.space), factor)?;
+        change(&mut *faded)?;
+        self.learner = faded;
+        Ok(())
     }
 
     /// The decay of this and `model` together, and the factor for each.
@@ -80,14 +89,8 @@ impl Trainer {
         let (decay, mine, theirs) = self.align(model)?;
         let mut space = self.space.clone();
         let ids = space.absorb(model.space())?;
-        if decay.is_none() {
-            self.learner.forget(&*model.learner().remap(&ids))?;
-        } else {
-            let part = scaled(model.learner(), &ids, theirs)?;
-            let mut whole = scaled(&*self.learner, &Remap::identity(&self.space), mine)?;
-            whole.forget(&*part)?;
-            self.learner = whole;
-        }
+        let part = scaled(model.learner(), &ids, theirs)?;
+        self.change(mine, |learner| learner.forget(&*part))?;
         (self.space, self.decay) = (space, decay);
         self.rows_seen = self.rows_seen.saturating_sub(model.rows());
         Ok(())

@@ -1,0 +1,57 @@
+//! What commands write, and where it does not fit.
+
+use crate::program::{Workplace, split};
+use std::process::Command;
+
+/// Lists are written to CSV as the program prints them; what does not fit is refused before any work.
+#[test]
+fn csv_holds_lists_and_refuses_what_is_nested() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    place.ok(&split("score --model m.labelflow t.parquet -o s.csv"));
+    place.ok(&split("score --model m.labelflow t.parquet -o s.parquet"));
+    let texts = "SELECT id, array_to_string(predicted_labels, ';') FROM 's.parquet'";
+    assert_eq!(
+        place.rows("SELECT id, coalesce(predicted_labels, '') FROM 's.csv'"),
+        place.rows(texts)
+    );
+    for (list, text) in [
+        ("arrow_cast([1, 2], 'LargeList(Int64)')", "1;2"),
+        ("arrow_cast([1, 2], 'FixedSizeList(2, Int64)')", "1;2"),
+        ("['a', NULL, 'b']", "a;b"),
+    ] {
+        place.rows(&format!("COPY (SELECT 7 AS id, {list} AS l) TO 'l.arrow'"));
+        place.ok(&split("import l.arrow l.csv"));
+        assert_eq!(place.rows("SELECT id, l FROM 'l.csv'"), [format!("7,{text}")], "{list}");
+    }
+    place.rows("COPY (SELECT MAP {'a': 1} AS m) TO 'm.arrow'");
+    for (command, column) in [
+        ("import m.arrow x.csv", "m"),
+        ("score --model m.labelflow t.parquet --scores -o x.csv", "label_scores"),
+        ("score --model m.labelflow t.parquet --sets 2 -o x.csv", "label_sets"),
+    ] {
+        let message = format!(
+            "error: column `{column}` holds maps, structs or lists of them, which do not fit into CSV: write .parquet, .json, .arrow or .arrows"
+        );
+        assert_eq!(place.failure(&split(command)), (2, message), "{command}");
+        assert!(!place.path("x.csv").exists(), "{command}");
+    }
+}
+
+/// Standard output that takes no more is a failure, whoever prints.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_told() {
+    let place = Workplace::with_data();
+    for command in ["describe t.parquet", "algorithms", "evaluate t.parquet --folds 2"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let program = env!("CARGO_BIN_EXE_labelflow");
+        let mut run = Command::new(program);
+        let output =
+            run.args(split(command)).current_dir(place.dir()).stdout(full).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+        let told = "error: standard output: No space left on device (os error 28)";
+        assert_eq!(text.lines().last(), Some(told), "{command}");
+    }
+}
