@@ -13,8 +13,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type};
 use std::sync::Arc;
 
-/// Rows that are turned from columns into rows at a time: small enough to stay in the cache.
-const BLOCK: usize = 64;
+/// Rows that are turned from columns into rows at a time: numbers in a line of the cache.
+const LINE: usize = 8;
 /// The number of a name that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -420,28 +420,47 @@ fn read_vector(
     Ok(())
 }
 
-/// Columns to rows, a block of rows at a time.
+/// Columns to rows; each number is looked at while it is at hand.
+///
+/// Columns lie at the same place of a page, so that their lines push each other out of the cache: a
+/// line of each is used up before the next, and lines of rows are filled four numbers at a time.
 fn transpose(dense: &[(u32, Float64Array)], space: &FeatureSpace, rows: &mut Rows) -> Result<()> {
     let width = rows.dense_width;
-    for (id, values) in dense {
-        let finite = values.values().iter().fold(true, |all, v| all & v.is_finite());
-        if !finite && values.iter().flatten().any(f64::is_infinite) {
-            return Err(infinite(space.dense_name(*id)));
-        }
-        rows.dense_missing |= !finite || values.null_count() > 0;
+    let mut columns: Vec<&[f64]> = vec![&[]; width];
+    dense.iter().for_each(|(id, values)| columns[*id as usize] = values.values());
+    if columns.iter().any(|c| c.len() != rows.len) {
+        return Err(Error::internal("a dense feature has no column"));
     }
-    // Every dense feature is bound, so every number is written: old ones need no clearing.
+    let mut finite = true;
+    // Every number is written: old ones need no clearing.
     rows.dense.resize(rows.len * width, f64::NAN);
-    for (block, out) in rows.dense.chunks_mut((BLOCK * width).max(1)).enumerate() {
-        let start = block * BLOCK;
-        let len = out.len() / width;
-        for (id, values) in dense {
-            let column = &values.values()[start..start + len];
-            for (slot, &value) in out[*id as usize..].iter_mut().step_by(width).zip(column) {
-                *slot = value;
+    for (block, out) in rows.dense.chunks_mut((LINE * width).max(1)).enumerate() {
+        let start = block * LINE;
+        let at = start..start + out.len() / width;
+        for (i, columns) in columns.chunks(4).enumerate() {
+            for column in columns {
+                finite &= column[at.clone()].iter().fold(true, |all, v| all & v.is_finite());
+            }
+            let rows = out.chunks_exact_mut(width).zip(at.clone());
+            if let [a, b, c, d] = columns {
+                rows.for_each(|(row, r)| {
+                    row[4 * i..4 * i + 4].copy_from_slice(&[a[r], b[r], c[r], d[r]]);
+                });
+            } else {
+                rows.for_each(|(row, r)| {
+                    row[4 * i..].iter_mut().zip(columns).for_each(|(slot, c)| *slot = c[r]);
+                });
             }
         }
     }
+    if !finite {
+        let infinitely =
+            |(_, values): &&(u32, Float64Array)| values.iter().flatten().any(f64::is_infinite);
+        if let Some((id, _)) = dense.iter().find(infinitely) {
+            return Err(infinite(space.dense_name(*id)));
+        }
+    }
+    rows.dense_missing |= !finite || dense.iter().any(|(_, values)| values.null_count() > 0);
     for (id, values) in dense {
         if let Some(nulls) = values.nulls().filter(|n| n.null_count() > 0) {
             for row in (0..rows.len).filter(|&r| nulls.is_null(r)) {

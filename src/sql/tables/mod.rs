@@ -1,5 +1,6 @@
 //! Files as tables: what DataFusion reads, and the formats of [`crate::formats`].
 
+mod buffers;
 mod csv;
 mod faults;
 mod rows;

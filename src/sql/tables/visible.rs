@@ -1,5 +1,7 @@
-//! Stores whose listings pass over hidden names.
+//! Stores whose listings pass over hidden names, and whose local files are read into buffers that serve
+//! again.
 
+use super::buffers::LocalRanges;
 use async_trait::async_trait;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -16,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes of an object.
-type Bytes = <PutPayload as IntoIterator>::Item;
+pub(super) type Bytes = <PutPayload as IntoIterator>::Item;
 
 /// The store at `url`, from now on without hidden names in its listings.
 ///
@@ -25,7 +27,9 @@ type Bytes = <PutPayload as IntoIterator>::Item;
 pub(super) fn hide(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> DataFusionResult<()> {
     let store = runtime.object_store(url)?;
     if !store.to_string().starts_with(NAME) {
-        runtime.register_object_store(url.as_ref(), Arc::new(VisibleFiles(store)));
+        let local = LocalRanges::default();
+        let local = (store.to_string() == local.store_name()).then_some(local);
+        runtime.register_object_store(url.as_ref(), Arc::new(VisibleFiles { store, local }));
     }
     Ok(())
 }
@@ -34,11 +38,15 @@ pub(super) fn hide(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> DataFusionResu
 const NAME: &str = "VisibleFiles";
 
 #[derive(Debug)]
-struct VisibleFiles(Arc<dyn ObjectStore>);
+struct VisibleFiles {
+    store: Arc<dyn ObjectStore>,
+    /// Reads the files of this machine.
+    local: Option<LocalRanges>,
+}
 
 impl fmt::Display for VisibleFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{NAME}({})", self.0)
+        write!(f, "{NAME}({})", self.store)
     }
 }
 
@@ -57,11 +65,11 @@ impl ObjectStore for VisibleFiles {
         let below = prefix.cloned();
         let visible =
             move |m: &ObjectMeta| futures::future::ready(!is_hidden(&m.location, below.as_ref()));
-        self.0.list(prefix).try_filter(visible).boxed()
+        self.store.list(prefix).try_filter(visible).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        let mut found = self.0.list_with_delimiter(prefix).await?;
+        let mut found = self.store.list_with_delimiter(prefix).await?;
         found.objects.retain(|m| !is_hidden(&m.location, prefix));
         found.common_prefixes.retain(|p| !is_hidden(p, prefix));
         Ok(found)
@@ -73,7 +81,7 @@ impl ObjectStore for VisibleFiles {
         payload: PutPayload,
         opts: PutOptions,
     ) -> Result<PutResult> {
-        self.0.put_opts(location, payload, opts).await
+        self.store.put_opts(location, payload, opts).await
     }
 
     async fn put_multipart_opts(
@@ -81,29 +89,34 @@ impl ObjectStore for VisibleFiles {
         location: &Path,
         opts: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.0.put_multipart_opts(location, opts).await
+        self.store.put_multipart_opts(location, opts).await
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.0.get_opts(location, options).await
+        self.store.get_opts(location, options).await
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.0.get_ranges(location, ranges).await
+        if let Some(local) = &self.local
+            && let Some(bytes) = local.read(location, ranges).await
+        {
+            return Ok(bytes);
+        }
+        self.store.get_ranges(location, ranges).await
     }
 
     fn delete_stream(
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.0.delete_stream(locations)
+        self.store.delete_stream(locations)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.0.copy_opts(from, to, options).await
+        self.store.copy_opts(from, to, options).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.0.rename_opts(from, to, options).await
+        self.store.rename_opts(from, to, options).await
     }
 }
