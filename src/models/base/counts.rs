@@ -112,12 +112,12 @@ impl BinaryCounts {
         let outside =
             GroupInput::of(&self.by_label, &labels, features).outside(&self.all, features);
         let fit = |input: &GroupInput| Likelihood::fit(input, &self.all, features, smoothing);
-        let mut scores = CountScores {
-            inside: fit(&inside),
-            outside: fit(&outside),
-            constant: Vec::new(),
-            parents: Vec::new(),
+        let (inside, outside) = (fit(&inside), fit(&outside));
+        let (gains, outside) = match inside.minus(&outside) {
+            Some(gains) => (gains, None),
+            None => (inside, Some(outside)),
         };
+        let mut scores = CountScores { gains, outside, constant: Vec::new(), parents: Vec::new() };
         let (s, total) = (smoothing, self.all.rows(0));
         for &y in &labels {
             let on = self.labels.get(y);
@@ -188,8 +188,10 @@ impl BinaryCounts {
 /// Fitted naive Bayes of every label.
 #[derive(Debug)]
 pub(in crate::models) struct CountScores {
-    inside: Likelihood,
-    outside: Likelihood,
+    /// What features say of the rows with a label, less what they say of the others.
+    gains: Likelihood,
+    /// What is still to be taken from `gains`, where the two are not one table.
+    outside: Option<Likelihood>,
     constant: Vec<f64>,
     parents: Vec<Vec<(u32, f64)>>,
 }
@@ -200,11 +202,13 @@ impl LogOdds for CountScores {
     }
 
     fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
-        let mut outside = Vec::new();
-        self.inside.write(rows, range.clone(), out);
-        self.outside.write(rows, range, &mut outside);
-        let terms = outside.iter().zip(self.constant.iter().cycle());
-        out.iter_mut().zip(terms).for_each(|(i, (o, c))| *i += c - o);
+        self.gains.write(rows, range.clone(), out);
+        if let Some(outside) = &self.outside {
+            let mut taken = Vec::new();
+            outside.write(rows, range, &mut taken);
+            out.iter_mut().zip(taken).for_each(|(o, t)| *o -= t);
+        }
+        out.iter_mut().zip(self.constant.iter().cycle()).for_each(|(o, c)| *o += c);
     }
 
     fn parents(&self, task: usize) -> Vec<(u32, f64)> {

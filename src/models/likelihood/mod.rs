@@ -90,6 +90,24 @@ impl Likelihood {
         Likelihood { groups: input.groups, constant, dense, sparse, scales, values_at }
     }
 
+    /// What this says of each group less what `other` says of it, as one product; `None` where that
+    /// would take more memory than both. Both have the same groups, features and pooled statistics.
+    pub(in crate::models) fn minus(&self, other: &Self) -> Option<Self> {
+        let dense = match (&self.dense, &other.dense) {
+            (Some(a), Some(b)) => Some(Dense {
+                centre: a.centre.clone(),
+                inverse_sd: a.inverse_sd.clone(),
+                weights: &a.weights - &b.weights,
+                constants: &a.constants - &b.constants,
+            }),
+            _ => None,
+        };
+        let constant = self.constant.iter().zip(&other.constant).map(|(a, b)| a - b).collect();
+        let sparse = self.sparse.minus(&other.sparse)?;
+        let (scales, values_at) = (self.scales.clone(), self.values_at);
+        Some(Likelihood { groups: self.groups, constant, dense, sparse, scales, values_at })
+    }
+
     /// How many groups there are.
     pub(in crate::models) fn groups(&self) -> usize {
         self.groups
