@@ -36,6 +36,13 @@ impl StateWriter {
         self.arrays.push(Arc::new(row));
     }
 
+    /// Adds a state inside this one where there is one; else its column is left out.
+    pub fn optional(&mut self, name: &str, row: Option<StructArray>) {
+        if let Some(row) = row {
+            self.nested(name, row);
+        }
+    }
+
     fn list(&mut self, name: &str, item: &FieldRef, values: ArrayRef) {
         let offsets = OffsetBuffer::from_lengths([values.len()]);
         self.fields.push(Field::new(name, DataType::List(Arc::clone(item)), false));
@@ -79,6 +86,11 @@ impl<'a> StateReader<'a> {
     /// The state called `name` inside this one.
     pub fn nested(&self, name: &str) -> Result<&'a StructArray> {
         self.column(name)?.as_struct_opt().ok_or_else(|| unfit(name))
+    }
+
+    /// The state called `name` inside this one, where its column is not left out.
+    pub fn optional(&self, name: &str) -> Result<Option<&'a StructArray>> {
+        self.row.column_by_name(name).map(|_| self.nested(name)).transpose()
     }
 
     fn column(&self, name: &str) -> Result<&'a ArrayRef> {

@@ -210,16 +210,17 @@ impl FeatureStats {
         }
     }
 
-    /// The state as one Arrow row.
+    /// The state as one Arrow row. Tables without an entry are left out: most models have features
+    /// of one family only.
     pub fn encode(&self) -> Result<StructArray> {
         let mut writer = StateWriter::default();
         writer.nested("rows", self.rows.encode()?);
-        writer.nested("open_rows", self.open_rows.encode()?);
+        writer.optional("open_rows", self.open_rows.encode_some()?);
         writer.nested("dense", self.dense.encode()?);
-        writer.nested("counts", self.counts.encode()?);
-        writer.nested("moments", self.moments.encode()?);
-        writer.nested("missing", self.missing.encode()?);
-        writer.nested("values", self.values.encode()?);
+        writer.optional("counts", self.counts.encode_some()?);
+        writer.optional("moments", self.moments.encode_some()?);
+        writer.optional("missing", self.missing.encode_some()?);
+        writer.optional("values", self.values.encode_some()?);
         writer.finish()
     }
 
@@ -233,12 +234,12 @@ impl FeatureStats {
         Ok(FeatureStats {
             by,
             rows: CountVector::decode(reader.nested("rows")?)?,
-            open_rows: PairTable::decode(reader.nested("open_rows")?)?,
+            open_rows: PairTable::decode_some(reader.optional("open_rows")?)?,
             dense: GroupMoments::decode(reader.nested("dense")?)?,
-            counts: PairTable::decode(reader.nested("counts")?)?,
-            moments: PairTable::decode(reader.nested("moments")?)?,
-            missing: PairTable::decode(reader.nested("missing")?)?,
-            values: PairTable::decode(reader.nested("values")?)?,
+            counts: PairTable::decode_some(reader.optional("counts")?)?,
+            moments: PairTable::decode_some(reader.optional("moments")?)?,
+            missing: PairTable::decode_some(reader.optional("missing")?)?,
+            values: PairTable::decode_some(reader.optional("values")?)?,
         })
     }
 

@@ -291,7 +291,21 @@ impl<C: Cell> PairTable<C> {
 
     /// The table as one Arrow row.
     pub fn encode(&self) -> Result<StructArray> {
+        PairTable::encode_entries(&self.entries())
+    }
+
+    /// As [`PairTable::encode`]; `None` when there is no entry.
+    pub(super) fn encode_some(&self) -> Result<Option<StructArray>> {
         let entries = self.entries();
+        (!entries.is_empty()).then(|| PairTable::encode_entries(&entries)).transpose()
+    }
+
+    /// The table of [`PairTable::encode_some`].
+    pub(super) fn decode_some(row: Option<&StructArray>) -> Result<Self> {
+        row.map_or_else(|| Ok(PairTable::default()), PairTable::decode)
+    }
+
+    fn encode_entries(entries: &[(u32, u32, C)]) -> Result<StructArray> {
         let mut writer = StateWriter::default();
         writer.u32s("row", entries.iter().map(|e| e.0));
         writer.u32s("column", entries.iter().map(|e| e.1));

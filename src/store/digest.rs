@@ -29,6 +29,9 @@ const END: usize = 8;
 /// The bytes by which a footer names a batch: offset, length of its metadata, length of its body.
 const BLOCK: usize = 24;
 
+/// Schemas that are remembered: those of models that have features alike differ in few columns.
+const MAX_TEMPLATES: usize = 8;
+
 /// Makes IPC files of one batch each, whose footer holds the digest of all bytes (its own place
 /// zeroed).
 ///
@@ -36,7 +39,8 @@ const BLOCK: usize = 24;
 /// So the schema, which is most of a small model, is encoded for the first file only.
 #[derive(Debug, Default)]
 pub(super) struct Sealer {
-    template: Option<Template>,
+    /// The last used first.
+    templates: Vec<Template>,
 }
 
 /// What files of one schema share.
@@ -53,12 +57,18 @@ struct Template {
 
 impl Sealer {
     pub(super) fn seal(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
-        let known = self.template.as_mut().filter(|t| t.schema == batch.schema());
-        if let Some(bytes) = known.and_then(|template| template.seal(batch)) {
-            return Ok(bytes);
+        if let Some(at) = self.templates.iter().position(|t| t.schema == batch.schema()) {
+            self.templates[..=at].rotate_right(1);
+            if let Some(bytes) = self.templates[0].seal(batch) {
+                return Ok(bytes);
+            }
+            self.templates.remove(0);
         }
         let (bytes, template) = write(batch)?;
-        self.template = template;
+        self.templates.truncate(MAX_TEMPLATES - 1);
+        if let Some(template) = template {
+            self.templates.insert(0, template);
+        }
         Ok(bytes)
     }
 }

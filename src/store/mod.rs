@@ -23,7 +23,7 @@ use arrow::record_batch::RecordBatch;
 use std::path::Path;
 
 /// The version of the model row this build writes; it reads this and all older ones.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The bytes of `model`; equal statistics give equal bytes.
 ///

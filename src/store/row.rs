@@ -94,55 +94,75 @@ fn resolve(
     Ok((algorithm, spec))
 }
 
+/// The families of features that there are, dense ones always: empty families are left out.
 fn encode_features(space: &FeatureSpace) -> Result<StructArray> {
+    let mut families = Vec::new();
+    let mut add = |name, values| families.push((name, Arc::new(one_list(values)) as ArrayRef));
     let dense = structs(vec![
         ("name", texts(space.dense.names())),
         ("column", flags(&space.dense_column)),
     ])?;
-    let kinds = space.sparse_kind.iter().map(|k| k.name());
-    let sparse = structs(vec![
-        ("name", texts(space.sparse.names())),
-        ("kind", texts(kinds)),
-        ("open", Arc::new(UInt32Array::from_iter(space.sparse_open.iter().copied()))),
-    ])?;
+    add("dense", Arc::new(dense));
+    if !space.open.is_empty() {
+        add("open", texts(space.open.names()));
+    }
+    if !space.sparse.is_empty() {
+        let kinds = space.sparse_kind.iter().map(|k| k.name());
+        let sparse = structs(vec![
+            ("name", texts(space.sparse.names())),
+            ("kind", texts(kinds)),
+            ("open", Arc::new(UInt32Array::from_iter(space.sparse_open.iter().copied()))),
+        ])?;
+        add("sparse", Arc::new(sparse));
+    }
+    if !space.categories.is_empty() {
+        add("categories", Arc::new(encode_categories(space)?));
+    }
+    structs(families)
+}
+
+fn encode_categories(space: &FeatureSpace) -> Result<StructArray> {
     let lengths = space.values.iter().map(Vocabulary::len);
     let values: Vec<&str> = space.values.iter().flat_map(Vocabulary::names).collect();
     let values = texts(values.into_iter());
     let item = Arc::new(Field::new_list_field(DataType::Utf8, false));
     let values = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), values, None)?;
-    let categories =
-        structs(vec![("name", texts(space.categories.names())), ("values", Arc::new(values))])?;
-    structs(vec![
-        ("dense", Arc::new(one_list(Arc::new(dense)))),
-        ("open", Arc::new(one_list(texts(space.open.names())))),
-        ("sparse", Arc::new(one_list(Arc::new(sparse)))),
-        ("categories", Arc::new(one_list(Arc::new(categories)))),
-    ])
+    structs(vec![("name", texts(space.categories.names())), ("values", Arc::new(values))])
 }
 
 fn decode_features(row: &StructArray, known: &FeatureSpace) -> Result<FeatureSpace> {
-    let family = |name: &str| -> Result<StructArray> {
-        list(row, name)?.as_struct_opt().cloned().ok_or_else(|| unfit(name))
-    };
-    let names = |family: &StructArray| -> Result<StringArray> {
-        column(family, "name")?.as_string_opt::<i32>().cloned().ok_or_else(|| unfit("name"))
-    };
-    let columns = |family: &StructArray| -> Result<Vec<bool>> {
-        let flags = column(family, "column")?.as_boolean_opt();
-        Ok(flags.ok_or_else(|| unfit("column"))?.values().iter().collect())
+    let family = |name: &str| -> Result<Option<StructArray>> {
+        let there = row.column_by_name(name).map(|_| list(row, name)).transpose()?;
+        there.map(|l| l.as_struct_opt().cloned().ok_or_else(|| unfit(name))).transpose()
     };
     let mut space = FeatureSpace { declared: true, ..FeatureSpace::default() };
-    let dense = family("dense")?;
-    space.dense = vocabulary(&names(&dense)?, true, &known.dense)?;
-    space.dense_column = columns(&dense)?;
-    let sparse = family("sparse")?;
-    let kinds = column(&sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
+    let dense = family("dense")?.ok_or_else(|| unfit("dense"))?;
+    space.dense = vocabulary(names(&dense)?, true, &known.dense)?;
+    let flags = column(&dense, "column")?.as_boolean_opt().ok_or_else(|| unfit("column"))?;
+    space.dense_column = flags.values().iter().collect();
+    if row.column_by_name("open").is_some() {
+        let columns = list(row, "open")?;
+        let columns = columns.as_string_opt().ok_or_else(|| unfit("open"))?;
+        space.open = vocabulary(columns, true, &known.open)?;
+    }
+    if let Some(sparse) = family("sparse")? {
+        decode_sparse(&sparse, &mut space)?;
+    }
+    if let Some(categories) = family("categories")? {
+        decode_categories(&categories, &mut space)?;
+    }
+    Ok(space)
+}
+
+fn names(family: &StructArray) -> Result<&StringArray> {
+    column(family, "name")?.as_string_opt::<i32>().ok_or_else(|| unfit("name"))
+}
+
+fn decode_sparse(sparse: &StructArray, space: &mut FeatureSpace) -> Result<()> {
+    let kinds = column(sparse, "kind")?.as_string_opt::<i32>().ok_or_else(|| unfit("kind"))?;
     let open = sparse.column_by_name("open").and_then(|c| c.as_primitive_opt::<UInt32Type>());
     let open = open.ok_or_else(|| unfit("open"))?;
-    let columns = list(row, "open")?;
-    let columns = columns.as_string_opt().ok_or_else(|| unfit("open"))?;
-    space.open = vocabulary(columns, true, &known.open)?;
-    for (i, name) in names(&sparse)?.iter().enumerate() {
+    for (i, name) in names(sparse)?.iter().enumerate() {
         let kind: FeatureKind = kinds.value(i).parse()?;
         let open = open.is_valid(i).then(|| open.value(i));
         let id = space.intern_sparse(name.unwrap_or_default(), kind, open);
@@ -150,17 +170,20 @@ fn decode_features(row: &StructArray, known: &FeatureSpace) -> Result<FeatureSpa
             return Err(Error::corrupt("a feature of the model stands twice or has no column"));
         }
     }
-    let categories = family("categories")?;
+    Ok(())
+}
+
+fn decode_categories(categories: &StructArray, space: &mut FeatureSpace) -> Result<()> {
     let values =
-        column(&categories, "values")?.as_list_opt::<i32>().ok_or_else(|| unfit("values"))?;
-    for (i, name) in names(&categories)?.iter().enumerate() {
+        column(categories, "values")?.as_list_opt::<i32>().ok_or_else(|| unfit("values"))?;
+    for (i, name) in names(categories)?.iter().enumerate() {
         let id = space.add_category(name.unwrap_or_default());
         let texts = values.value(i);
         for value in texts.as_string_opt::<i32>().ok_or_else(|| unfit("values"))? {
             space.intern_value(id, value.unwrap_or_default());
         }
     }
-    Ok(space)
+    Ok(())
 }
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
