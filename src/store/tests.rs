@@ -131,7 +131,9 @@ fn schemas_are_those_in_the_repository() {
 
 #[test]
 fn released_models_stay_readable() {
-    for ((name, spec), version) in kept().flat_map(|kept| (1..=FORMAT_VERSION).map(move |v| (kept, v))) {
+    for ((name, spec), version) in
+        kept().flat_map(|kept| (1..=FORMAT_VERSION).map(move |v| (kept, v)))
+    {
         let path = repository(&format!("tests/golden/{name}-v{version}.labelflow"));
         if update() && version == FORMAT_VERSION {
             write_model(&path, &mixed_model(spec)).unwrap();
@@ -152,14 +154,19 @@ fn released_models_stay_readable() {
         } else {
             to_bytes(&model).unwrap() == now
         };
-        assert!(same, "{}: the same rows give other bytes than when it was released", path.display());
+        assert!(
+            same,
+            "{}: the same rows give other bytes than when it was released",
+            path.display()
+        );
     }
 }
 
 #[test]
 fn what_a_model_has_no_features_for_takes_no_columns() {
     let names = |model: &Model| schema_json(model).unwrap().to_string();
-    for left_out in ["open_rows", "counts", "moments", "missing", "values", "sparse", "categories"] {
+    for left_out in ["open_rows", "counts", "moments", "missing", "values", "sparse", "categories"]
+    {
         let name = format!("\"{left_out}\"");
         assert!(!names(&model(50)).contains(&name), "{left_out}");
         assert!(names(&full_model("naibx")).contains(&name), "{left_out}");
