@@ -120,6 +120,18 @@ impl GroupedTrainer {
         Ok(self.reader.without_length(features, &self.space)?.is_some())
     }
 
+    /// Lets `features` decide what the columns are, unless that is known.
+    ///
+    /// # Errors
+    ///
+    /// Columns that cannot be features.
+    pub fn declare(&mut self, features: &ArrayRef) -> Result<()> {
+        match self.space.features.declared {
+            true => Ok(()),
+            false => self.reader.declare(features, &mut self.space),
+        }
+    }
+
     /// Learns from labelled rows; `groups` has the group of each, all of which there is room for.
     ///
     /// # Errors
@@ -132,8 +144,8 @@ impl GroupedTrainer {
         weights: Option<&ArrayRef>,
         groups: &[usize],
     ) -> Result<()> {
-        if !self.space.features.declared && !features.is_empty() {
-            self.reader.declare(features, &mut self.space)?;
+        if !features.is_empty() {
+            self.declare(features)?;
         }
         for start in (0..groups.len()).step_by(CHUNK) {
             let len = CHUNK.min(groups.len() - start);
@@ -210,13 +222,29 @@ impl GroupedTrainer {
         done
     }
 
+    /// Takes what was learned for `group` out.
+    pub fn take_one(&mut self, group: usize) -> Option<Box<Trainer>> {
+        let trainer = self.trainers.get_mut(group)?.take()?;
+        self.bytes = self.bytes.saturating_sub(trainer.heap_size());
+        Some(trainer)
+    }
+
     /// Takes the first `groups` groups out; those after them move up.
     pub fn take(&mut self, groups: usize) -> Vec<Option<Box<Trainer>>> {
-        let rest = self.trainers.split_off(groups.min(self.trainers.len()));
-        let taken = std::mem::replace(&mut self.trainers, rest);
-        let bytes: usize = taken.iter().flatten().map(|t| t.heap_size()).sum();
-        self.bytes = self.bytes.saturating_sub(bytes);
+        let taken = (0..groups).map(|group| self.take_one(group)).collect();
+        self.shift(groups);
         taken
+    }
+
+    /// Drops the first `groups` groups; those after them move up.
+    pub fn shift(&mut self, groups: usize) {
+        let bytes: usize = self
+            .trainers
+            .drain(..groups.min(self.trainers.len()))
+            .flatten()
+            .map(|t| t.heap_size())
+            .sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 
     /// Bytes on the heap.
