@@ -42,6 +42,8 @@ pub(super) struct CopyBuffer {
     ids: Vec<u32>,
     labels: Vocabulary,
     found: Vec<u32>,
+    /// For each label of the batch, whether it is among those found.
+    is_found: Vec<bool>,
 }
 
 impl CopyBuffer {
@@ -53,11 +55,14 @@ impl CopyBuffer {
         range: Range<usize>,
     ) -> Vocabulary {
         self.found.clear();
-        for row in range {
-            self.found.extend_from_slice(rows.labels.row(row));
+        self.is_found.resize(from.labels.len(), false);
+        for &id in range.flat_map(|row| rows.labels.row(row)) {
+            if !std::mem::replace(&mut self.is_found[id as usize], true) {
+                self.found.push(id);
+            }
         }
+        self.found.iter().for_each(|&id| self.is_found[id as usize] = false);
         self.found.sort_unstable();
-        self.found.dedup();
         if self.found != self.ids {
             let mut ids = self.found.clone();
             ids.sort_unstable_by(|&a, &b| from.labels.name(a).cmp(from.labels.name(b)));

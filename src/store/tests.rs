@@ -46,6 +46,30 @@ fn a_writer_of_many_models_writes_the_same_bytes() {
 }
 
 #[test]
+fn a_reader_shares_only_names_that_are_the_same() {
+    let named = |label: &str| {
+        let mut labels = ListBuilder::new(StringBuilder::new());
+        (0..6).for_each(|i| labels.append_value([Some(if i % 2 == 0 { label } else { "z" })]));
+        let x: ArrayRef = Arc::new(Float64Array::from_iter_values((0..6).map(f64::from)));
+        let labels: ArrayRef = Arc::new(labels.finish());
+        model_of("naibx", &RecordBatch::try_from_iter([("x", x), ("labels", labels)]).unwrap())
+    };
+    let models = ["a", "a", "a", "b", "b", "b", "a", "long", "a"].map(named);
+    let (mut writer, mut reader) = (ModelWriter::default(), ModelReader::default());
+    for (i, model) in models.iter().enumerate() {
+        let bytes = writer.to_bytes(model).unwrap();
+        assert_eq!(bytes, to_bytes(model).unwrap(), "{i}");
+        let read = reader.read(&bytes, &Registry::default()).unwrap();
+        assert_eq!((read.space(), read.rows()), (model.space(), model.rows()), "{i}");
+        assert_eq!(to_bytes(&read).unwrap(), bytes, "{i}");
+    }
+    let mut all = vec![1, 2, 3];
+    models.iter().for_each(|model| writer.write(model, &mut all).unwrap());
+    let one_by_one = models.iter().flat_map(|model| to_bytes(model).unwrap());
+    assert!(all[3..].iter().copied().eq(one_by_one));
+}
+
+#[test]
 fn every_flipped_byte_is_refused() {
     let bytes = to_bytes(&model(5)).unwrap();
     let registry = Registry::default();

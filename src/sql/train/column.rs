@@ -27,10 +27,10 @@ impl ModelColumn {
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let start = self.block.len();
         write(&mut self.block)?;
-        let number = |n: usize| {
-            u32::try_from(n).map_err(|_| Error::limit("a model in SQL has less than 4 GiB"))
-        };
-        self.views.push(Some((number(start)?, number(self.block.len() - start)?)));
+        if self.block.len() > i32::MAX as usize {
+            return Err(Error::limit("a model in SQL has less than 2 GiB: keep it in a file"));
+        }
+        self.views.push(Some((start as u32, (self.block.len() - start) as u32)));
         if self.block.len() >= BLOCK {
             let next = Vec::with_capacity(self.block.capacity());
             self.close(next)?;
@@ -62,5 +62,33 @@ impl ModelColumn {
     pub(super) fn finish(mut self) -> Result<ArrayRef> {
         self.close(Vec::new())?;
         Ok(Arc::new(self.column.finish()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::AsArray;
+
+    #[test]
+    fn models_and_nulls_stand_in_their_order() {
+        let bytes = |i: usize| (i % 7 != 3).then(|| vec![i as u8; 10 + i * 97 % 30_000]);
+        let mut column = ModelColumn::new(1000);
+        for i in 0..1000 {
+            match bytes(i) {
+                Some(bytes) => column.push(|out| {
+                    out.extend_from_slice(&bytes);
+                    Ok(())
+                }),
+                None => column.push_null(),
+            }
+            .unwrap();
+        }
+        let column = column.finish().unwrap();
+        let column = column.as_binary_view();
+        assert!(column.data_buffers().len() > 3);
+        assert!(
+            column.iter().eq((0..1000).map(bytes).collect::<Vec<_>>().iter().map(Option::as_deref))
+        );
     }
 }

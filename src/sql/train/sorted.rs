@@ -87,3 +87,46 @@ impl Sorted {
         Batch::concat(&parts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
+    use datafusion::arrow::datatypes::Int64Type;
+    use std::sync::Arc;
+
+    /// Rows numbered from 0, cut into batches of these lengths.
+    fn batches(lengths: &[usize]) -> Vec<Batch> {
+        let mut next = 0;
+        let batch = lengths.iter().map(|&len| {
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(next..next + len as i64));
+            next += len as i64;
+            Batch { labels: Arc::clone(&numbers), features: numbers, weights: None }
+        });
+        batch.collect()
+    }
+
+    #[test]
+    fn rows_come_by_group_in_the_order_in_which_they_came() {
+        for lengths in [&[][..], &[5], &[1; 7000], &[20_000, 3, 1, 9000, 2047, 2049]] {
+            let len: usize = lengths.iter().sum();
+            for (in_order, group) in [(true, 13usize), (false, 7)] {
+                let of = |row: usize| if in_order { row / group } else { row * 31 % group };
+                let groups: Vec<usize> = (0..len).map(of).collect();
+                let mut expected: Vec<usize> = (0..len).collect();
+                expected.sort_by_key(|&row| groups[row]);
+                let sorted = Sorted::new(batches(lengths), groups, len + 7);
+                assert!(sorted.groups.is_sorted());
+                let mut found = Vec::new();
+                for range in sorted.chunks() {
+                    assert!(range.len() <= CHUNK && range.start == found.len(), "{range:?}");
+                    let rows = sorted.rows(range).unwrap().unwrap();
+                    assert_eq!(&*rows.labels, &*rows.features);
+                    found.extend(rows.labels.as_primitive::<Int64Type>().values().iter());
+                }
+                assert!(found.into_iter().eq(expected.iter().map(|&row| row as i64)));
+                assert!(sorted.rows(0..0).unwrap().is_none_or(|none| none.len() == 0));
+            }
+        }
+    }
+}
