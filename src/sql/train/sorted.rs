@@ -117,7 +117,7 @@ mod tests {
                 expected.sort_by_key(|&row| groups[row]);
                 let sorted = Sorted::new(batches(lengths), groups, len + 7);
                 assert!(sorted.groups.is_sorted());
-                let mut found = Vec::new();
+                let mut found: Vec<i64> = Vec::new();
                 for range in sorted.chunks() {
                     assert!(range.len() <= CHUNK && range.start == found.len(), "{range:?}");
                     let rows = sorted.rows(range).unwrap().unwrap();
