@@ -4,7 +4,7 @@
 //! above a threshold. Run with `cargo run --release --example own_algorithm`: it learns in SQL, then
 //! runs the conformance suite on the algorithm and fails when a check does.
 
-use arrow::array::{AsArray, StringArray, StructArray};
+use arrow::array::{AsArray, StringArray};
 use arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionContext;
 use labelflow::conformance::{self, Exception};
@@ -15,7 +15,7 @@ use labelflow::models::{
     Algorithm, Allowed, Capabilities, CheckedSpec, Insight, Learner, Parameter, Registry, Scorer,
     same_kind,
 };
-use labelflow::stats::{LabelCounts, SetSizes, StateReader, StateWriter, Statistic};
+use labelflow::stats::{LabelCounts, SetSizes, State, StateReader, StateWriter, Statistic};
 use labelflow::{Error, Result, sql};
 use std::any::Any;
 use std::process::ExitCode;
@@ -89,11 +89,11 @@ impl Learner for Prior {
         Box::new(Prior { labels, sizes, ..*self })
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<State> {
         let mut writer = StateWriter::default();
-        writer.nested("label_counts", self.labels.encode()?);
-        writer.nested("set_sizes", self.sizes.encode()?);
-        writer.finish()
+        writer.nested("label_counts", self.labels.encode());
+        writer.nested("set_sizes", self.sizes.encode());
+        Ok(writer.finish())
     }
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
@@ -119,8 +119,8 @@ impl Learner for Prior {
 }
 
 /// The learner in a model row, which may come from anywhere: it must fit its labels.
-fn resume(spec: &CheckedSpec, space: &Space, row: &StructArray) -> Result<Box<dyn Learner>> {
-    let reader = StateReader::new(row);
+fn resume(spec: &CheckedSpec, space: &Space, state: &State) -> Result<Box<dyn Learner>> {
+    let reader = StateReader::new(state);
     let labels = LabelCounts::decode(reader.nested("label_counts")?)?;
     let sizes = SetSizes::decode(reader.nested("set_sizes")?)?;
     let most = space.labels.len();

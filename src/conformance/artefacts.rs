@@ -84,7 +84,7 @@ pub(super) fn a_foreign_state_is_corrupt(subject: &Subject) -> Result<(), String
             .map_err(|e| table.say(e))?;
         let mut other = StateWriter::default();
         other.f64s("a field of another algorithm", [1.0, 2.0]);
-        let other = resume(subject.spec(), model.space(), &other.finish().map_err(text)?);
+        let other = resume(subject.spec(), model.space(), &other.finish());
         refused(other, ErrorKind::Corrupt, "the state of another algorithm")
             .map_err(|e| table.say(e))?;
     }

@@ -21,7 +21,8 @@ pub fn same_states(a: &Model, b: &Model) -> Result<(), String> {
     ensure(a.rows() == b.rows(), || format!("{} rows seen against {}", a.rows(), b.rows()))?;
     ensure(a.space() == b.space(), || "labels or features differ".to_string())?;
     let state = |model: &Model| -> Result<ArrayRef, String> {
-        Ok(std::sync::Arc::new(model.learner().encode().map_err(text)?))
+        let state = model.learner().encode().and_then(|state| state.to_array());
+        Ok(std::sync::Arc::new(state.map_err(text)?))
     };
     same_arrays("state", &state(a)?, &state(b)?)
 }

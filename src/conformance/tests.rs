@@ -7,8 +7,7 @@ use crate::models::{
     Algorithm, Allowed, Capabilities, CheckedSpec, Insight, Learner, Parameter, RankedSet,
     Registry, Scorer, same_kind,
 };
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -276,7 +275,7 @@ impl Learner for Faulty {
         Box::new(Faulty { fault, inner: self.inner.remap(ids), mark: self.mark, seen: self.seen })
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<State> {
         let mut writer = StateWriter::default();
         let mark = match self.fault.as_str() {
             "loses_bytes" => 0.0,
@@ -285,7 +284,7 @@ impl Learner for Faulty {
         };
         writer.f64s("mark", [mark, self.seen]);
         writer.nested("inner", self.inner.encode()?);
-        writer.finish()
+        Ok(writer.finish())
     }
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {

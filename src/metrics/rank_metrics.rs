@@ -4,8 +4,7 @@ use super::Metric;
 use super::ranking::{DEPTHS, Ranking};
 use super::ratio_sum::{MAX_COUNT, RatioSum, read_count, unfit};
 use crate::error::Result;
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 
 /// What is known about rankings of labels by their scores.
 ///
@@ -101,33 +100,29 @@ impl RankMetrics {
         self.rows
     }
 
-    /// The state as one Arrow row.
+    /// What was observed, as a state.
     ///
     /// The number of rows is exact up to 2^53.
-    ///
-    /// # Errors
-    ///
-    /// When Arrow refuses the row.
-    pub fn encode(&self) -> Result<StructArray> {
+    pub fn encode(&self) -> State {
         let mut writer = StateWriter::default();
         writer.f64s("rows", [self.rows as f64]);
         writer.u32s("ranking_loss", self.loss.words());
         writer.u32s("coverage", [0, 32, 64, 96].map(|shift| (self.coverage >> shift) as u32));
         writer.u32s("average_precision", self.average_precision.words());
         for (name, sum) in PRECISIONS.iter().zip(self.precision_at) {
-            writer.u32s(name, sum.words());
+            writer.u32s(*name, sum.words());
         }
         writer.u32s("ndcg_at_5", self.ndcg.words());
         writer.finish()
     }
 
-    /// The state of one Arrow row.
+    /// The measures in a state.
     ///
     /// # Errors
     ///
     /// `Corrupt` when the row is not such a state.
-    pub fn decode(row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    pub fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let [rows] = *reader.f64s("rows")? else { return Err(unfit("rows")) };
         let rows = read_count("rows", rows, MAX_COUNT)?;
         let sum = |name| RatioSum::from_words(reader.u32s(name)?, rows).ok_or_else(|| unfit(name));

@@ -5,8 +5,7 @@ use super::labels::LabelTables;
 use super::{LabelOutcome, Metric};
 use crate::data::LabelSets;
 use crate::error::{Error, Result};
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 
 /// What is known about pairs of true and predicted label sets.
 ///
@@ -109,27 +108,23 @@ impl SetMetrics {
         self.labels.outcomes().collect()
     }
 
-    /// The state as one Arrow row.
+    /// What was observed, as a state.
     ///
     /// Counts are exact up to 2^53.
-    ///
-    /// # Errors
-    ///
-    /// When Arrow refuses the row.
-    pub fn encode(&self) -> Result<StructArray> {
+    pub fn encode(&self) -> State {
         let mut writer = StateWriter::default();
         self.examples.write(&mut writer);
         self.labels.write(&mut writer);
         writer.finish()
     }
 
-    /// The state of one Arrow row.
+    /// The measures in a state.
     ///
     /// # Errors
     ///
     /// `Corrupt` when the row is not such a state.
-    pub fn decode(row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    pub fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let examples = ExampleSums::read(reader)?;
         let labels = LabelTables::read(reader, examples.rows())?;
         Ok(SetMetrics { examples, labels })

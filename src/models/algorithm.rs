@@ -3,7 +3,7 @@
 use super::{CheckedSpec, Parameter};
 use crate::data::{FeatureOptions, LabelSets, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
-use arrow::array::StructArray;
+use crate::stats::State;
 use std::any::Any;
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct Algorithm {
     /// A learner that has seen nothing.
     pub start: fn(&CheckedSpec) -> Result<Box<dyn Learner>>,
     /// The learner whose state is in a model row.
-    pub resume: fn(&CheckedSpec, &Space, &StructArray) -> Result<Box<dyn Learner>>,
+    pub resume: fn(&CheckedSpec, &Space, &State) -> Result<Box<dyn Learner>>,
 }
 
 /// What a learner can do; the conformance suite checks that each promise is kept.
@@ -75,8 +75,8 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// The same knowledge under new numbers; names that are not used are dropped.
     fn remap(&self, ids: &Remap) -> Box<dyn Learner>;
 
-    /// The state as one Arrow row.
-    fn encode(&self) -> Result<StructArray>;
+    /// What is known, as a value that the model row holds.
+    fn encode(&self) -> Result<State>;
 
     /// The learner of a finished model, where that is not this one, and its fitted parameters: it
     /// keeps what was fitted, so that a model read from bytes is not fitted again.

@@ -42,6 +42,8 @@ pub(super) struct CopyBuffer {
     ids: Vec<u32>,
     labels: Vocabulary,
     found: Vec<u32>,
+    /// For each label of the batch, whether it is among those found.
+    is_found: Vec<bool>,
 }
 
 impl CopyBuffer {
@@ -53,11 +55,14 @@ impl CopyBuffer {
         range: Range<usize>,
     ) -> Vocabulary {
         self.found.clear();
-        for row in range {
-            self.found.extend_from_slice(rows.labels.row(row));
+        self.is_found.resize(from.labels.len(), false);
+        for &id in range.flat_map(|row| rows.labels.row(row)) {
+            if !std::mem::replace(&mut self.is_found[id as usize], true) {
+                self.found.push(id);
+            }
         }
+        self.found.iter().for_each(|&id| self.is_found[id as usize] = false);
         self.found.sort_unstable();
-        self.found.dedup();
         if self.found != self.ids {
             let mut ids = self.found.clone();
             ids.sort_unstable_by(|&a, &b| from.labels.name(a).cmp(from.labels.name(b)));
@@ -120,6 +125,18 @@ impl GroupedTrainer {
         Ok(self.reader.without_length(features, &self.space)?.is_some())
     }
 
+    /// Lets `features` decide what the columns are, unless that is known.
+    ///
+    /// # Errors
+    ///
+    /// Columns that cannot be features.
+    pub fn declare(&mut self, features: &ArrayRef) -> Result<()> {
+        match self.space.features.declared {
+            true => Ok(()),
+            false => self.reader.declare(features, &mut self.space),
+        }
+    }
+
     /// Learns from labelled rows; `groups` has the group of each, all of which there is room for.
     ///
     /// # Errors
@@ -132,8 +149,8 @@ impl GroupedTrainer {
         weights: Option<&ArrayRef>,
         groups: &[usize],
     ) -> Result<()> {
-        if !self.space.features.declared && !features.is_empty() {
-            self.reader.declare(features, &mut self.space)?;
+        if !features.is_empty() {
+            self.declare(features)?;
         }
         for start in (0..groups.len()).step_by(CHUNK) {
             let len = CHUNK.min(groups.len() - start);
@@ -210,13 +227,29 @@ impl GroupedTrainer {
         done
     }
 
+    /// Takes what was learned for `group` out.
+    pub fn take_one(&mut self, group: usize) -> Option<Box<Trainer>> {
+        let trainer = self.trainers.get_mut(group)?.take()?;
+        self.bytes = self.bytes.saturating_sub(trainer.heap_size());
+        Some(trainer)
+    }
+
     /// Takes the first `groups` groups out; those after them move up.
     pub fn take(&mut self, groups: usize) -> Vec<Option<Box<Trainer>>> {
-        let rest = self.trainers.split_off(groups.min(self.trainers.len()));
-        let taken = std::mem::replace(&mut self.trainers, rest);
-        let bytes: usize = taken.iter().flatten().map(|t| t.heap_size()).sum();
-        self.bytes = self.bytes.saturating_sub(bytes);
+        let taken = (0..groups).map(|group| self.take_one(group)).collect();
+        self.shift(groups);
         taken
+    }
+
+    /// Drops the first `groups` groups; those after them move up.
+    pub fn shift(&mut self, groups: usize) {
+        let bytes: usize = self
+            .trainers
+            .drain(..groups.min(self.trainers.len()))
+            .flatten()
+            .map(|t| t.heap_size())
+            .sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 
     /// Bytes on the heap.

@@ -7,6 +7,7 @@ use super::label_lists;
 use crate::data::{LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, SetMetrics};
+use crate::stats::State;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, ListArray, ListBuilder, StringArray, StringBuilder,
     StructArray, UInt32Array,
@@ -62,7 +63,7 @@ fn report_item() -> DataType {
 }
 
 fn state_type() -> Result<DataType> {
-    Ok(SetMetrics::default().encode()?.data_type().clone())
+    Ok(SetMetrics::default().encode().to_array()?.data_type().clone())
 }
 
 impl AggregateUDFImpl for MetricFunction {
@@ -124,12 +125,12 @@ pub(super) fn compared(
     Ok(Some((take(truth, &rows, None)?, take(other, &rows, None)?, third)))
 }
 
-/// Row `i` of a column of states, as an array of its own.
-pub(super) fn one_row(states: &StructArray, i: usize) -> Result<StructArray> {
+/// The state in row `i` of a column of states.
+pub(super) fn one_row(states: &StructArray, i: usize) -> Result<State> {
     let row = UInt32Array::from(vec![i as u32]);
     let columns = states.columns().iter().map(|c| take(c, &row, None));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    Ok(StructArray::try_new(states.fields().clone(), columns, None)?)
+    State::try_from_array(&StructArray::try_new(states.fields().clone(), columns, None)?)
 }
 
 #[derive(Debug, Default)]
@@ -222,7 +223,7 @@ impl Accumulator for MetricState {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let state = self.metrics.encode().map_err(to_datafusion)?;
+        let state = self.metrics.encode().to_array().map_err(to_datafusion)?;
         Ok(vec![
             ScalarValue::List(Arc::new(self.names())),
             ScalarValue::Struct(Arc::new(state)),

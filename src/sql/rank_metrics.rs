@@ -69,7 +69,7 @@ impl AggregateUDFImpl for RankFunction {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> DataFusionResult<Vec<FieldRef>> {
-        let state = RankMetrics::default().encode().map_err(to_datafusion)?;
+        let state = RankMetrics::default().encode().to_array().map_err(to_datafusion)?;
         let name = format_state_name(args.name, "state");
         Ok(vec![Arc::new(Field::new(name, state.data_type().clone(), true))])
     }
@@ -222,7 +222,7 @@ impl Accumulator for RankState {
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let state = self.ranks.encode().map_err(to_datafusion)?;
+        let state = self.ranks.encode().to_array().map_err(to_datafusion)?;
         Ok(vec![ScalarValue::Struct(Arc::new(state))])
     }
 

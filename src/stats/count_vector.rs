@@ -1,8 +1,7 @@
 //! Weights by number: the body of the statistics that count one thing per row.
 
-use super::{Cell, Count, StateReader, StateWriter};
+use super::{Cell, Count, State, StateReader, StateWriter};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// A growing vector of weights without trailing zeros.
 #[derive(Debug, Clone, Default)]
@@ -49,14 +48,14 @@ impl CountVector {
         &self.0[..len]
     }
 
-    pub(super) fn encode(&self) -> Result<StructArray> {
+    pub(super) fn encode(&self) -> State {
         let mut writer = StateWriter::default();
         writer.f64s("n", self.trimmed().iter().copied());
         writer.finish()
     }
 
-    pub(super) fn decode(row: &StructArray) -> Result<Self> {
-        Ok(CountVector(StateReader::new(row).f64s("n")?.to_vec()))
+    pub(super) fn decode(state: &State) -> Result<Self> {
+        Ok(CountVector(StateReader::new(state).f64s("n")?.to_vec()))
     }
 
     pub(super) fn heap_size(&self) -> usize {

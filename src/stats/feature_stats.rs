@@ -1,10 +1,9 @@
 //! What is known of every feature in every group of rows.
 
 use super::count_vector::CountVector;
-use super::{Cell, Count, GroupMoments, Moment, PairTable, StateReader, StateWriter};
+use super::{Cell, Count, GroupMoments, Moment, PairTable, State, StateReader, StateWriter};
 use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows, Used};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// What the groups of a [`FeatureStats`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,35 +209,36 @@ impl FeatureStats {
         }
     }
 
-    /// The state as one Arrow row.
-    pub fn encode(&self) -> Result<StructArray> {
+    /// What is known as a state. Tables without an entry are left out: most models have features
+    /// of one family only.
+    pub fn encode(&self) -> State {
         let mut writer = StateWriter::default();
-        writer.nested("rows", self.rows.encode()?);
-        writer.nested("open_rows", self.open_rows.encode()?);
-        writer.nested("dense", self.dense.encode()?);
-        writer.nested("counts", self.counts.encode()?);
-        writer.nested("moments", self.moments.encode()?);
-        writer.nested("missing", self.missing.encode()?);
-        writer.nested("values", self.values.encode()?);
+        writer.nested("rows", self.rows.encode());
+        writer.optional("open_rows", self.open_rows.encode_some());
+        writer.nested("dense", self.dense.encode());
+        writer.optional("counts", self.counts.encode_some());
+        writer.optional("moments", self.moments.encode_some());
+        writer.optional("missing", self.missing.encode_some());
+        writer.optional("values", self.values.encode_some());
         writer.finish()
     }
 
-    /// The state of one Arrow row.
+    /// What a state holds.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the row is no such state.
-    pub fn decode(by: GroupedBy, row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    /// `Corrupt` when it is another state.
+    pub fn decode(by: GroupedBy, state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         Ok(FeatureStats {
             by,
             rows: CountVector::decode(reader.nested("rows")?)?,
-            open_rows: PairTable::decode(reader.nested("open_rows")?)?,
+            open_rows: PairTable::decode_some(reader.optional("open_rows")?)?,
             dense: GroupMoments::decode(reader.nested("dense")?)?,
-            counts: PairTable::decode(reader.nested("counts")?)?,
-            moments: PairTable::decode(reader.nested("moments")?)?,
-            missing: PairTable::decode(reader.nested("missing")?)?,
-            values: PairTable::decode(reader.nested("values")?)?,
+            counts: PairTable::decode_some(reader.optional("counts")?)?,
+            moments: PairTable::decode_some(reader.optional("moments")?)?,
+            missing: PairTable::decode_some(reader.optional("missing")?)?,
+            values: PairTable::decode_some(reader.optional("values")?)?,
         })
     }
 

@@ -1,9 +1,8 @@
 //! Moments of dense features per group of rows.
 
-use super::{Cell, Moment, StateReader, StateWriter, moment::saturate};
+use super::{Cell, Moment, State, StateReader, StateWriter, moment::saturate};
 use crate::data::{DROPPED, Rows};
 use crate::error::{Error, Result};
-use arrow::array::StructArray;
 use std::ops::Range;
 
 /// The share of a sum of squares about a centre below which it is computed again about the mean:
@@ -260,8 +259,8 @@ impl GroupMoments {
         out
     }
 
-    /// The moments as one Arrow row, without the empty groups at the end.
-    pub fn encode(&self) -> Result<StructArray> {
+    /// The moments as a state, without the empty groups at the end.
+    pub fn encode(&self) -> State {
         let len = self.used();
         let mut writer = StateWriter::default();
         writer.u32s("width", [self.width as u32]);
@@ -271,13 +270,13 @@ impl GroupMoments {
         writer.finish()
     }
 
-    /// The moments of one Arrow row.
+    /// The moments in a state.
     ///
     /// # Errors
     ///
     /// `Corrupt` when the lengths do not fit together.
-    pub fn decode(row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    pub fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let width = reader.u32s("width")?.first().copied().unwrap_or(0) as usize;
         let (n, mean, m2) = (reader.f64s("n")?, reader.f64s("mean")?, reader.f64s("m2")?);
         let fits = if width == 0 { n.is_empty() } else { n.len() % width == 0 };

@@ -1,10 +1,9 @@
 //! How many rows have each label.
 
 use super::count_vector::CountVector;
-use super::{Statistic, permute};
+use super::{State, Statistic, permute};
 use crate::data::{Remap, Rows};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// N_y: the weight of the rows that have label y.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,12 +44,12 @@ impl Statistic for LabelCounts {
         LabelCounts(CountVector(permute(&self.0.0, &ids.labels)))
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> State {
         self.0.encode()
     }
 
-    fn decode(row: &StructArray) -> Result<Self> {
-        CountVector::decode(row).map(LabelCounts)
+    fn decode(state: &State) -> Result<Self> {
+        CountVector::decode(state).map(LabelCounts)
     }
 
     fn heap_size(&self) -> usize {

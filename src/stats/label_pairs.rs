@@ -1,9 +1,8 @@
 //! How many rows have both of two labels.
 
-use super::{Count, PairTable, Statistic};
+use super::{Count, PairTable, State, Statistic};
 use crate::data::{DROPPED, Remap, Rows};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// N_yy': the weight of the rows that have both label y and label y', for pairs that occur.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -56,12 +55,12 @@ impl Statistic for LabelPairs {
         LabelPairs(out)
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> State {
         self.0.encode()
     }
 
-    fn decode(row: &StructArray) -> Result<Self> {
-        PairTable::decode(row).map(LabelPairs)
+    fn decode(state: &State) -> Result<Self> {
+        PairTable::decode(state).map(LabelPairs)
     }
 
     fn heap_size(&self) -> usize {

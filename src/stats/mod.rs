@@ -27,6 +27,7 @@ mod row_store;
 mod set_counts;
 mod set_sizes;
 mod size_given_label;
+mod state;
 
 pub use codec::{StateReader, StateWriter};
 pub use feature_stats::{FeatureStats, GroupedBy};
@@ -40,10 +41,11 @@ pub use row_store::{Keep, RowStore, RowTable};
 pub use set_counts::SetCounts;
 pub use set_sizes::SetSizes;
 pub use size_given_label::SizeGivenLabel;
+pub(crate) use state::Part;
+pub use state::State;
 
 use crate::data::{DROPPED, Remap, Rows};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// A sufficient statistic.
 ///
@@ -77,15 +79,15 @@ pub trait Statistic: Clone + Default + PartialEq + Send + Sync + std::fmt::Debug
     /// The same statistic under new numbers.
     fn remap(&self, ids: &Remap) -> Self;
 
-    /// The state as one Arrow row.
-    fn encode(&self) -> Result<StructArray>;
+    /// What was seen, as a value that a model row holds.
+    fn encode(&self) -> State;
 
-    /// The state of one Arrow row.
+    /// What a state holds.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the row is not the state of this statistic.
-    fn decode(row: &StructArray) -> Result<Self>;
+    /// `Corrupt` when it is not the state of this statistic.
+    fn decode(state: &State) -> Result<Self>;
 
     /// Bytes on the heap.
     fn heap_size(&self) -> usize;

@@ -1,12 +1,11 @@
 //! Cells addressed by two numbers, most of which are never used.
 
 use super::{
-    StateReader, StateWriter,
+    State, StateReader, StateWriter,
     moment::{difference, saturate},
 };
 use crate::data::DROPPED;
 use crate::error::{Error, Result};
-use arrow::array::StructArray;
 
 /// The most cells kept in the dense window of a table.
 const WINDOW: usize = 1 << 20;
@@ -289,21 +288,35 @@ impl<C: Cell> PairTable<C> {
         out
     }
 
-    /// The table as one Arrow row.
-    pub fn encode(&self) -> Result<StructArray> {
+    /// The table as a state.
+    pub fn encode(&self) -> State {
+        PairTable::encode_entries(&self.entries())
+    }
+
+    /// As [`PairTable::encode`]; `None` when there is no entry.
+    pub(super) fn encode_some(&self) -> Option<State> {
         let entries = self.entries();
+        (!entries.is_empty()).then(|| PairTable::encode_entries(&entries))
+    }
+
+    /// The table of [`PairTable::encode_some`].
+    pub(super) fn decode_some(state: Option<&State>) -> Result<Self> {
+        state.map_or_else(|| Ok(PairTable::default()), PairTable::decode)
+    }
+
+    fn encode_entries(entries: &[(u32, u32, C)]) -> State {
         let mut writer = StateWriter::default();
         writer.u32s("row", entries.iter().map(|e| e.0));
         writer.u32s("column", entries.iter().map(|e| e.1));
         for (i, name) in C::COLUMNS.iter().enumerate() {
-            writer.f64s(name, entries.iter().map(|e| e.2.get(i)));
+            writer.f64s(*name, entries.iter().map(|e| e.2.get(i)));
         }
         writer.finish()
     }
 
-    /// The table of one Arrow row whose numbers are below `rows` and `columns`.
-    pub fn decode(row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    /// The table in a state whose numbers are below `rows` and `columns`.
+    pub fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let (rows, columns) = (reader.u32s("row")?, reader.u32s("column")?);
         let numbers =
             C::COLUMNS.iter().map(|name| reader.f64s(name)).collect::<Result<Vec<_>>>()?;
@@ -359,7 +372,7 @@ mod tests {
         let expected: Vec<_> = map.into_iter().map(|((r, c), n)| (r, c, Count(n))).collect();
         assert!(table.rows * table.columns <= WINDOW && !table.sorted.is_empty());
         assert_eq!(table.entries(), expected);
-        assert_eq!(PairTable::decode(&table.encode().unwrap()).unwrap(), table);
+        assert_eq!(PairTable::decode(&table.encode()).unwrap(), table);
         let twice = {
             let mut t = table.clone();
             t.merge(&table);

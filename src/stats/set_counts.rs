@@ -1,10 +1,9 @@
 //! How many rows have each label set.
 
-use super::{Cell, Count, StateReader, StateWriter, Statistic};
+use super::{Cell, Count, State, StateReader, StateWriter, Statistic};
 use crate::data::{DROPPED, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
-use arrow::array::StructArray;
 use std::collections::HashMap;
 
 /// N_S: the weight of the rows whose label set is exactly S, for sets that occur.
@@ -92,7 +91,7 @@ impl Statistic for SetCounts {
         out
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> State {
         let entries = self.entries();
         let mut writer = StateWriter::default();
         writer.u32s("sizes", entries.iter().map(|(set, _)| set.len() as u32));
@@ -101,8 +100,8 @@ impl Statistic for SetCounts {
         writer.finish()
     }
 
-    fn decode(row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let (sizes, rows) = (reader.u32s("sizes")?, reader.f64s("rows")?);
         let mut labels = reader.u32s("labels")?;
         let unfit = || Error::corrupt("the counts of label sets do not fit together");

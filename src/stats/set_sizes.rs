@@ -1,10 +1,9 @@
 //! How many rows have a label set of each size.
 
-use super::Statistic;
 use super::count_vector::CountVector;
+use super::{State, Statistic};
 use crate::data::{Remap, Rows};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// N_m: the weight of the rows whose label set has size m.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,12 +49,12 @@ impl Statistic for SetSizes {
         self.clone()
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> State {
         self.0.encode()
     }
 
-    fn decode(row: &StructArray) -> Result<Self> {
-        CountVector::decode(row).map(SetSizes)
+    fn decode(state: &State) -> Result<Self> {
+        CountVector::decode(state).map(SetSizes)
     }
 
     fn heap_size(&self) -> usize {

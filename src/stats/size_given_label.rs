@@ -1,9 +1,8 @@
 //! How large the sets of the rows with each label are.
 
-use super::{Count, PairTable, Statistic};
+use super::{Count, PairTable, State, Statistic};
 use crate::data::{Remap, Rows};
 use crate::error::Result;
-use arrow::array::StructArray;
 
 /// N_ym: the weight of the rows that have label y and a set of size m.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,12 +46,12 @@ impl Statistic for SizeGivenLabel {
         SizeGivenLabel(self.0.remap(Some(&ids.labels), None))
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> State {
         self.0.encode()
     }
 
-    fn decode(row: &StructArray) -> Result<Self> {
-        PairTable::decode(row).map(SizeGivenLabel)
+    fn decode(state: &State) -> Result<Self> {
+        PairTable::decode(state).map(SizeGivenLabel)
     }
 
     fn heap_size(&self) -> usize {

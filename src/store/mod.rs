@@ -7,8 +7,10 @@
 mod atomic;
 mod digest;
 mod message;
+mod open;
 mod row;
 mod schema;
+mod seal;
 
 pub use atomic::{AtomicFile, write_atomically};
 pub(crate) use atomic::{PART, sync_directory};
@@ -16,14 +18,14 @@ pub(crate) use digest::Checked;
 pub use digest::digest_of;
 pub use schema::schema_json;
 
-use crate::data::Space;
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
 use arrow::record_batch::RecordBatch;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The version of the model row this build writes; it reads this and all older ones.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The bytes of `model`; equal statistics give equal bytes.
 ///
@@ -38,7 +40,9 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
 /// small and of one algorithm.
 #[derive(Debug, Default)]
 pub struct ModelWriter {
-    sealer: digest::Sealer,
+    sealer: seal::Sealer,
+    /// Of the last model: the next is likely to have the same names and the same spec.
+    head: Option<Arc<row::Head>>,
 }
 
 impl ModelWriter {
@@ -48,7 +52,20 @@ impl ModelWriter {
     ///
     /// As [`to_bytes`].
     pub fn to_bytes(&mut self, model: &Model) -> Result<Vec<u8>> {
-        self.sealer.seal(&row::encode(model)?)
+        let mut bytes = Vec::new();
+        self.write(model, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends the bytes of `model` to `out`.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_bytes`]; `out` then stays as it was.
+    pub fn write(&mut self, model: &Model, out: &mut Vec<u8>) -> Result<()> {
+        let row = row::Row::try_new(model, self.head.as_ref())?;
+        self.head = Some(Arc::clone(&row.head));
+        self.sealer.seal(row, out)
     }
 }
 
@@ -78,10 +95,9 @@ pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
 /// algorithm. One reader is for one registry.
 #[derive(Debug, Clone, Default)]
 pub struct ModelReader {
-    opener: digest::Opener,
+    opener: open::Opener,
     /// Of the last model: the next is likely to have the same names and the same spec.
-    space: Space,
-    spec: Option<row::KnownSpec>,
+    head: Option<Arc<row::KnownHead>>,
 }
 
 impl ModelReader {
@@ -106,26 +122,35 @@ impl ModelReader {
         checked: &Checked<'_>,
         registry: &Registry,
     ) -> Result<Model> {
-        let batch = self.opener.open_checked(checked)?;
-        let model = row::decode(&batch, registry, true, &self.space, &mut self.spec)?;
-        self.space = model.space().clone();
-        Ok(model.with_digest(checked.digest))
+        self.decode(checked, registry, true).map(|model| model.with_digest(checked.digest))
+    }
+
+    fn decode(
+        &mut self,
+        checked: &Checked<'_>,
+        registry: &Registry,
+        in_order: bool,
+    ) -> Result<Model> {
+        let opened = self.opener.open(checked, self.head.as_ref().and_then(|h| h.bytes()))?;
+        row::decode(opened, registry, in_order, &mut self.head)
     }
 }
 
 /// The model in `bytes`, whose labels may be in any order: a learner on its way.
 pub(crate) fn snapshot_from_bytes(bytes: &[u8], registry: &Registry) -> Result<Model> {
-    row::decode(&digest::open(bytes)?, registry, false, &Space::default(), &mut None)
+    let mut reader = ModelReader::default();
+    let checked = reader.check(bytes)?;
+    reader.decode(&checked, registry, false)
 }
 
 /// `batch` as bytes that carry their own digest.
 pub(crate) fn seal(batch: &RecordBatch) -> Result<Vec<u8>> {
-    digest::Sealer::default().seal(batch)
+    seal::seal_batch(batch)
 }
 
 /// The batch in bytes that [`seal`] made.
 pub(crate) fn open(bytes: &[u8]) -> Result<RecordBatch> {
-    digest::open(bytes)
+    open::open_batch(bytes)
 }
 
 /// Writes `model` to `path`, which holds the old content until the new one is complete.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 ///
 /// As [`to_bytes`](super::to_bytes).
 pub fn schema_json(model: &Model) -> Result<Value> {
-    let batch = super::row::encode(model)?;
+    let batch = super::row::Row::try_new(model, None)?.to_batch()?;
     Ok(Value::Array(batch.schema().fields().iter().map(|f| field(f)).collect()))
 }
 

@@ -4,8 +4,8 @@ use super::Adwin;
 use crate::data::{DROPPED, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{LabelOutcome, Metric, SetMetrics};
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::{ArrayRef, StructArray, UInt32Array};
+use crate::stats::{State, StateReader, StateWriter};
+use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -297,14 +297,14 @@ impl RunningReport {
         drifted
     }
 
-    /// The state as one Arrow row.
-    pub(super) fn encode(&self) -> Result<StructArray> {
+    /// What was measured, as a state.
+    pub(super) fn encode(&self) -> State {
         let mut writer = StateWriter::default();
-        writer.nested("all", self.all.encode()?);
-        writer.nested("open", self.open.encode()?);
+        writer.nested("all", self.all.encode());
+        writer.nested("open", self.open.encode());
         writer.u32s("blocks", [self.blocks.len() as u32]);
         for (i, block) in self.blocks.iter().enumerate() {
-            writer.nested(&format!("block{i}"), block.encode()?);
+            writer.nested(format!("block{i}"), block.encode());
         }
         writer.f64s("faded", self.faded.iter().copied().chain([self.faded_weight]));
         writer.f64s("drifted", self.drifted.iter().map(|row| *row as f64));
@@ -323,9 +323,9 @@ impl RunningReport {
     }
 
     /// The report whose state [`RunningReport::encode`] gave.
-    pub(super) fn decode(empty: RunningReport, row: &StructArray) -> Result<Self> {
+    pub(super) fn decode(empty: RunningReport, state: &State) -> Result<Self> {
         let unfit = || Error::corrupt("the state of a report does not fit together");
-        let reader = StateReader::new(row);
+        let reader = StateReader::new(state);
         let mut report = empty;
         report.all = SetMetrics::decode(reader.nested("all")?)?;
         report.open = SetMetrics::decode(reader.nested("open")?)?;

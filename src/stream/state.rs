@@ -9,8 +9,9 @@ use super::stage::{Brain, Counts, Mode, Stage, StageOptions};
 use super::{OnlineLearner, RunningReport};
 use crate::error::{Error, Result};
 use crate::models::{Learner, Registry, Trainer};
+use crate::stats::State;
 use crate::store::{from_bytes, snapshot_from_bytes, to_bytes};
-use arrow::array::{RecordBatch, StructArray};
+use arrow::array::RecordBatch;
 use serde_json::{Value, json};
 
 impl Stage {
@@ -29,7 +30,7 @@ impl Stage {
         if let Some(layout) = &self.layout {
             out.put_batch("schema", &RecordBatch::new_empty(layout.schema.clone()))?;
         }
-        out.put_batch("report", &RecordBatch::from(self.report.encode()?))?;
+        out.put_batch("report", &RecordBatch::from(self.report.encode().to_array()?))?;
         if let Some(batch) = self.pending.as_ref().map(Pending::encode).transpose()?.flatten() {
             out.put_batch("pending", &batch)?;
         }
@@ -60,8 +61,8 @@ impl Stage {
             self.layout = Some(self.options.layout(&batch.schema())?);
         }
         let report = checkpoint.batch("report")?.ok_or_else(unfit)?;
-        self.report =
-            RunningReport::decode(self.options.empty_report(), &StructArray::from(report))?;
+        let report = State::try_from_array(&report.into())?;
+        self.report = RunningReport::decode(self.options.empty_report(), &report)?;
         if let Mode::Delayed { most, when_full, .. } = self.options.mode {
             let mut pending = match checkpoint.batch("pending")? {
                 Some(batch) => Pending::decode(&batch, most, when_full)?,

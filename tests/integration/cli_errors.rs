@@ -270,7 +270,7 @@ const FAILURES: &[(&str, &str)] = &[
     ),
     (
         "inspect newer.labelflow",
-        "model file `newer.labelflow`: the model has format version 99 and this build reads up to 1: update labelflow",
+        "model file `newer.labelflow`: the model has format version 99 and this build reads up to 2: update labelflow",
     ),
     (
         "inspect flipped.labelflow",

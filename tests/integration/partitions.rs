@@ -82,7 +82,12 @@ fn assert_same(model: &Model, reference: &Model, what: &str) {
     assert_eq!(model.rows(), reference.rows(), "{what}");
     let numbers = |model: &Model| {
         let (mut counts, mut moments) = (Vec::new(), Vec::new());
-        numbers(&model.learner().encode().unwrap(), "", &mut counts, &mut moments);
+        numbers(
+            &model.learner().encode().unwrap().to_array().unwrap(),
+            "",
+            &mut counts,
+            &mut moments,
+        );
         (counts, moments)
     };
     let ((counts, moments), (counts0, moments0)) = (numbers(model), numbers(reference));

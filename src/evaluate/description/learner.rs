@@ -3,8 +3,7 @@
 use crate::data::{FeatureOptions, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::models::{Algorithm, Capabilities, CheckedSpec, Insight, Learner, Scorer, same_kind};
-use crate::stats::{SetCounts, Statistic};
-use arrow::array::StructArray;
+use crate::stats::{SetCounts, State, Statistic};
 use std::any::Any;
 
 /// Counts label sets and collects the names of features; its models describe and do not predict.
@@ -33,7 +32,7 @@ pub(super) struct Describer {
     pub(super) sets: SetCounts,
 }
 
-fn resume(_: &CheckedSpec, space: &Space, state: &StructArray) -> Result<Box<dyn Learner>> {
+fn resume(_: &CheckedSpec, space: &Space, state: &State) -> Result<Box<dyn Learner>> {
     let sets = SetCounts::decode(state)?;
     let known = space.labels.len() as u32;
     if sets.entries().iter().any(|(set, _)| set.last().is_some_and(|&y| y >= known)) {
@@ -61,8 +60,8 @@ impl Learner for Describer {
         Box::new(Describer { sets: self.sets.remap(ids) })
     }
 
-    fn encode(&self) -> Result<StructArray> {
-        self.sets.encode()
+    fn encode(&self) -> Result<State> {
+        Ok(self.sets.encode())
     }
 
     fn fit(&self, _: &Space) -> Result<Box<dyn Scorer>> {

@@ -33,7 +33,7 @@ impl Measured for SetMetrics {
     }
 
     fn back(&self) -> Self {
-        SetMetrics::decode(&self.encode().unwrap()).unwrap()
+        SetMetrics::decode(&self.encode()).unwrap()
     }
 
     fn values(&self) -> Vec<Option<f64>> {
@@ -52,7 +52,7 @@ impl Measured for RankMetrics {
     }
 
     fn back(&self) -> Self {
-        RankMetrics::decode(&self.encode().unwrap()).unwrap()
+        RankMetrics::decode(&self.encode()).unwrap()
     }
 
     fn values(&self) -> Vec<Option<f64>> {

@@ -180,7 +180,7 @@ fn impossible_states_are_corrupt() {
             writer.u32s(name, [0, 0, 0, 0]);
         }
         writer.u32s("ndcg_at_5", [0, 0, 0, 0]);
-        RankMetrics::decode(&writer.finish().unwrap())
+        RankMetrics::decode(&writer.finish())
     };
     let none = [0; 4];
     assert_eq!(state(&[2.0], &none, &[3, 0, 0, 0]).unwrap().value(Metric::Coverage), Some(1.5));
@@ -200,6 +200,6 @@ fn impossible_states_are_corrupt() {
     }
     let mut other = StateWriter::default();
     other.f64s("rows", [1.0]);
-    let error = RankMetrics::decode(&other.finish().unwrap()).unwrap_err();
+    let error = RankMetrics::decode(&other.finish()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
 }

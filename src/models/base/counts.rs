@@ -5,9 +5,8 @@ use super::LogOdds;
 use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, StateReader, StateWriter, Statistic,
+    FeatureStats, GroupedBy, LabelCounts, LabelPairs, State, StateReader, StateWriter, Statistic,
 };
-use arrow::array::StructArray;
 use std::ops::Range;
 
 /// The counts from which every label is told from features and other labels.
@@ -141,23 +140,23 @@ impl BinaryCounts {
         scores
     }
 
-    /// The state as one Arrow row.
-    pub(in crate::models) fn encode(&self) -> Result<StructArray> {
+    /// The counts as a state.
+    pub(in crate::models) fn encode(&self) -> State {
         let mut writer = StateWriter::default();
-        writer.nested("label_counts", self.labels.encode()?);
-        writer.nested("label_pairs", self.pairs.encode()?);
-        writer.nested("features_by_label", self.by_label.encode()?);
-        writer.nested("features", self.all.encode()?);
+        writer.nested("label_counts", self.labels.encode());
+        writer.nested("label_pairs", self.pairs.encode());
+        writer.nested("features_by_label", self.by_label.encode());
+        writer.nested("features", self.all.encode());
         writer.finish()
     }
 
-    /// The counts of one Arrow row.
+    /// The counts in a state.
     ///
     /// # Errors
     ///
     /// `Corrupt` when they name labels or features that `space` does not have.
-    pub(in crate::models) fn decode(space: &Space, row: &StructArray) -> Result<Self> {
-        let reader = StateReader::new(row);
+    pub(in crate::models) fn decode(space: &Space, state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let state = BinaryCounts {
             labels: LabelCounts::decode(reader.nested("label_counts")?)?,
             pairs: LabelPairs::decode(reader.nested("label_pairs")?)?,

@@ -3,8 +3,7 @@
 use super::design::Design;
 use crate::data::{FeatureSpace, MISSING_CATEGORY, Remap, Rows};
 use crate::error::{Error, Result};
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 use std::ops::Range;
 
 /// Numbers further from the mean than this many standard deviations are taken to be this far, and
@@ -240,7 +239,7 @@ impl Preparation {
         }
     }
 
-    pub(super) fn encode(&self) -> Result<StructArray> {
+    pub(super) fn encode(&self) -> State {
         let mut writer = StateWriter::default();
         writer.f64s("unit", self.unit.iter().copied());
         writer.f64s("mean", self.mean.iter().copied());
@@ -250,12 +249,8 @@ impl Preparation {
         writer.finish()
     }
 
-    pub(super) fn decode(
-        prepare: Prepare,
-        space: &FeatureSpace,
-        row: &StructArray,
-    ) -> Result<Self> {
-        let reader = StateReader::new(row);
+    pub(super) fn decode(prepare: Prepare, space: &FeatureSpace, state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
         let read = |name: &str, len: usize| -> Result<Vec<f64>> {
             let values = reader.f64s(name)?;
             if values.len() != len || values.iter().any(|v| !v.is_finite()) {

@@ -5,8 +5,7 @@ use super::calibrate::Sigmoid;
 use super::prepare::{Preparation, Prepare};
 use crate::data::{DROPPED, Remap, Rows, Space};
 use crate::error::{Error, Result};
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 use ndarray::{ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 use std::ops::Range;
 
@@ -174,10 +173,10 @@ impl LinearScores {
         self.preparation.width(0) - self.preparation.sparse_len()
     }
 
-    /// The state as one Arrow row.
-    pub(in crate::models) fn encode(&self) -> Result<StructArray> {
+    /// The tasks as a state.
+    pub(in crate::models) fn encode(&self) -> State {
         let mut writer = StateWriter::default();
-        writer.nested("preparation", self.preparation.encode()?);
+        writer.nested("preparation", self.preparation.encode());
         writer.f64s("weights", self.weights.iter().copied());
         writer.f64s("intercept", self.intercept.iter().copied());
         writer.u32s("parent_counts", self.parents.iter().map(|p| p.len() as u32));
@@ -190,7 +189,7 @@ impl LinearScores {
         writer.finish()
     }
 
-    /// The tasks of one Arrow row.
+    /// The tasks in a state.
     ///
     /// # Errors
     ///
@@ -199,10 +198,10 @@ impl LinearScores {
         prepare: Prepare,
         space: &Space,
         tasks: usize,
-        row: &StructArray,
+        state: &State,
     ) -> Result<Self> {
         let odd = || Error::corrupt("the model's weights do not fit its labels and features");
-        let reader = StateReader::new(row);
+        let reader = StateReader::new(state);
         let preparation =
             Preparation::decode(prepare, &space.features, reader.nested("preparation")?)?;
         let values = space.features.value_len();

@@ -7,32 +7,31 @@ use super::fit::{Fitted, RowChains};
 use super::params::{Method, Params, Threshold};
 use crate::data::Space;
 use crate::error::{Error, Result};
-use crate::stats::{Keep, LabelCounts, RowStore, StateReader, StateWriter, Statistic};
-use arrow::array::StructArray;
+use crate::stats::{Keep, LabelCounts, RowStore, State, StateReader, StateWriter, Statistic};
 use std::sync::Arc;
 
 /// Rows and fitted weights; whichever a state does not have is empty.
-pub(super) fn encode_rows(state: &RowChains) -> Result<StructArray> {
+pub(super) fn encode_rows(state: &RowChains) -> Result<State> {
     let scores = Arc::new(LinearScores::none());
     let none = Fitted { scores, orders: Vec::new(), thresholds: Vec::new() };
     let fitted = state.fitted.as_ref().unwrap_or(&none);
     let mut writer = StateWriter::default();
-    writer.nested("label_counts", state.labels.encode()?);
+    writer.nested("label_counts", state.labels.encode());
     writer.nested("rows", state.rows.encode()?);
     writer.u32s("fitted", [u32::from(state.fitted.is_some())]);
     writer.u32s("orders", fitted.orders.iter().flatten().copied());
     writer.f64s("thresholds", fitted.thresholds.iter().copied());
-    writer.nested("linear", fitted.scores.encode()?);
-    writer.finish()
+    writer.nested("linear", fitted.scores.encode());
+    Ok(writer.finish())
 }
 
 pub(super) fn resume_rows(
     params: Params,
     space: &Space,
-    row: &StructArray,
+    state: &State,
 ) -> Result<Box<dyn Learner>> {
     let odd = || Error::corrupt("the model's orders or counts do not fit its labels");
-    let reader = StateReader::new(row);
+    let reader = StateReader::new(state);
     let count = space.labels.len();
     params.check_links(count)?;
     let labels = LabelCounts::decode(reader.nested("label_counts")?)?;
@@ -79,22 +78,22 @@ pub(super) fn resume_rows(
     Ok(Box::new(RowChains { params, rows, labels, fitted }))
 }
 
-pub(super) fn encode_counts(state: &CountChains) -> Result<StructArray> {
+pub(super) fn encode_counts(state: &CountChains) -> Result<State> {
     let mut writer = StateWriter::default();
-    writer.nested("counts", state.all.encode()?);
+    writer.nested("counts", state.all.encode());
     for (bag, counts) in state.bags.iter().enumerate() {
-        writer.nested(&format!("bag_{bag}"), counts.encode()?);
+        writer.nested(format!("bag_{bag}"), counts.encode());
     }
-    writer.finish()
+    Ok(writer.finish())
 }
 
 pub(super) fn resume_counts(
     params: Params,
     space: &Space,
-    row: &StructArray,
+    state: &State,
 ) -> Result<Box<dyn Learner>> {
     params.check_links(space.labels.len())?;
-    let reader = StateReader::new(row);
+    let reader = StateReader::new(state);
     let all = BinaryCounts::decode(space, reader.nested("counts")?)?;
     let count = CountChains::new(params.clone()).bags.len();
     let bags = (0..count)

@@ -8,8 +8,7 @@ use super::params::{Method, Params, parents};
 use super::predict::ChainScorer;
 use crate::data::{Remap, Rows, Space, Used};
 use crate::error::Result;
-use crate::stats::NameHashes;
-use arrow::array::StructArray;
+use crate::stats::{NameHashes, State};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -101,7 +100,7 @@ impl Learner for CountChains {
         Box::new(CountChains::from_parts(self.params.clone(), self.all.remap(ids), bags))
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<State> {
         codec::encode_counts(self)
     }
 

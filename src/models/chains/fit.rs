@@ -11,8 +11,7 @@ use super::predict::ChainScorer;
 use super::thresholds::HeldOut;
 use crate::data::{DROPPED, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
-use crate::stats::{Keep, LabelCounts, RowStore, RowTable, Statistic};
-use arrow::array::StructArray;
+use crate::stats::{Keep, LabelCounts, RowStore, RowTable, State, Statistic};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -277,7 +276,7 @@ impl Learner for RowChains {
         })
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<State> {
         codec::encode_rows(self)
     }
 

@@ -57,7 +57,7 @@ mod thresholds;
 use super::{Algorithm, CheckedSpec, Learner};
 use crate::data::Space;
 use crate::error::Result;
-use arrow::array::StructArray;
+use crate::stats::State;
 use params::{Method, Params};
 
 /// Binary relevance for the registry, and what all of them have in common.
@@ -69,7 +69,7 @@ pub(super) const BR: Algorithm = Algorithm {
     reference: "Boutell et al.: Learning multi-label scene classification",
     features: params::features,
     start: |spec| start(spec, Method::Relevance),
-    resume: |spec, space, row| resume(spec, Method::Relevance, space, row),
+    resume: |spec, space, state| resume(spec, Method::Relevance, space, state),
 };
 
 /// Classifier chains for the registry.
@@ -80,7 +80,7 @@ pub(super) const CC: Algorithm = Algorithm {
     capabilities: |spec| params::capabilities(spec, Method::Chain),
     reference: "Read et al.: Classifier chains for multi-label classification",
     start: |spec| start(spec, Method::Chain),
-    resume: |spec, space, row| resume(spec, Method::Chain, space, row),
+    resume: |spec, space, state| resume(spec, Method::Chain, space, state),
     ..BR
 };
 
@@ -91,7 +91,7 @@ pub(super) const ECC: Algorithm = Algorithm {
     parameters: params::ECC,
     capabilities: |spec| params::capabilities(spec, Method::Ensemble),
     start: |spec| start(spec, Method::Ensemble),
-    resume: |spec, space, row| resume(spec, Method::Ensemble, space, row),
+    resume: |spec, space, state| resume(spec, Method::Ensemble, space, state),
     ..CC
 };
 
@@ -103,7 +103,7 @@ pub(super) const PCC: Algorithm = Algorithm {
     capabilities: |spec| params::capabilities(spec, Method::Probabilistic),
     reference: "Dembczynski et al.: Bayes optimal multilabel classification via probabilistic classifier chains",
     start: |spec| start(spec, Method::Probabilistic),
-    resume: |spec, space, row| resume(spec, Method::Probabilistic, space, row),
+    resume: |spec, space, state| resume(spec, Method::Probabilistic, space, state),
     ..BR
 };
 
@@ -120,12 +120,12 @@ fn resume(
     spec: &CheckedSpec,
     method: Method,
     space: &Space,
-    row: &StructArray,
+    state: &State,
 ) -> Result<Box<dyn Learner>> {
     let params = Params::try_new(spec, method)?;
     if params.counts() {
-        codec::resume_counts(params, space, row)
+        codec::resume_counts(params, space, state)
     } else {
-        codec::resume_rows(params, space, row)
+        codec::resume_rows(params, space, state)
     }
 }

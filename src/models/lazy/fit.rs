@@ -9,8 +9,7 @@ use super::search::Search;
 use super::{codec, insight};
 use crate::data::{Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
-use crate::stats::{Keep, RowStore};
-use arrow::array::StructArray;
+use crate::stats::{Keep, RowStore, State};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -127,7 +126,7 @@ impl Learner for Lazy {
         Box::new(Lazy { params: self.params, store: self.store.remap(ids), counts })
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<State> {
         codec::encode(self)
     }
 

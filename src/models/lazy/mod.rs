@@ -70,7 +70,7 @@ const VOTING: Algorithm = Algorithm {
     reference: PAPER,
     features: params::features,
     start: |spec| fit::start(spec, Method::Majority),
-    resume: |spec, space, row| codec::resume(spec, Method::Majority, space, row),
+    resume: |spec, space, state| codec::resume(spec, Method::Majority, space, state),
 };
 
 /// BRkNN for the registry.
@@ -81,7 +81,7 @@ pub(super) const BRKNN_A: Algorithm = Algorithm {
     name: "brknn_a",
     summary: "as brknn; never empty where a neighbour has a label",
     start: |spec| fit::start(spec, Method::MajorityOrBest),
-    resume: |spec, space, row| codec::resume(spec, Method::MajorityOrBest, space, row),
+    resume: |spec, space, state| codec::resume(spec, Method::MajorityOrBest, space, state),
     ..VOTING
 };
 
@@ -90,7 +90,7 @@ pub(super) const BRKNN_B: Algorithm = Algorithm {
     name: "brknn_b",
     summary: "the most frequent labels of the nearest rows, as many as those have on average",
     start: |spec| fit::start(spec, Method::MeanSize),
-    resume: |spec, space, row| codec::resume(spec, Method::MeanSize, space, row),
+    resume: |spec, space, state| codec::resume(spec, Method::MeanSize, space, state),
     ..VOTING
 };
 
@@ -100,7 +100,7 @@ pub(super) const LPKNN: Algorithm = Algorithm {
     summary: "the most frequent label set of the nearest rows",
     capabilities: |_| Capabilities { ranks_sets: true, ..CAN },
     start: |spec| fit::start(spec, Method::Powerset),
-    resume: |spec, space, row| codec::resume(spec, Method::Powerset, space, row),
+    resume: |spec, space, state| codec::resume(spec, Method::Powerset, space, state),
     ..VOTING
 };
 
@@ -111,6 +111,6 @@ pub(super) const MLKNN: Algorithm = Algorithm {
     parameters: params::BAYES,
     reference: "Zhang, Zhou: ML-kNN: A Lazy Learning Approach to Multi-Label Learning",
     start: |spec| fit::start(spec, params::bayes(spec)?),
-    resume: |spec, space, row| codec::resume(spec, params::bayes(spec)?, space, row),
+    resume: |spec, space, state| codec::resume(spec, params::bayes(spec)?, space, state),
     ..VOTING
 };

@@ -4,8 +4,7 @@ use super::search::Neighbours;
 use super::votes::Votes;
 use crate::data::{DROPPED, Remap};
 use crate::error::{Error, Result};
-use crate::stats::{RowTable, StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{RowTable, State, StateReader, StateWriter};
 
 /// Counts over the stored rows, each asked for its own neighbours.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,8 +131,8 @@ impl PosteriorCounts {
         out
     }
 
-    /// What was counted as one Arrow row, zeros left out; that of nothing where nothing was.
-    pub(super) fn encode(counts: Option<&Self>) -> Result<StructArray> {
+    /// What was counted as a state, zeros left out; that of nothing where nothing was.
+    pub(super) fn encode(counts: Option<&Self>) -> State {
         let mut writer = StateWriter::default();
         let seen = counts.map_or(&[][..], |c| &c.seen);
         let seen = || seen.iter().zip(0..).flat_map(|(seen, y)| seen.iter().map(move |s| (y, s)));
@@ -145,7 +144,7 @@ impl PosteriorCounts {
         writer.finish()
     }
 
-    /// The counts of one Arrow row for the rows of `table`.
+    /// The counts in a state for the rows of `table`.
     ///
     /// # Errors
     ///
@@ -154,10 +153,10 @@ impl PosteriorCounts {
         table: &RowTable,
         labels: usize,
         k: usize,
-        row: &StructArray,
+        state: &State,
     ) -> Result<Option<Self>> {
         let odd = || Error::corrupt("the model's counts of neighbours do not fit its rows");
-        let reader = StateReader::new(row);
+        let reader = StateReader::new(state);
         let (ids, having) = (reader.u32s("label")?, reader.u32s("neighbours")?);
         let (with, without) = (reader.f64s("with")?, reader.f64s("without")?);
         match reader.u32s("counted")? {

@@ -6,30 +6,25 @@ use super::params::Params;
 use crate::data::Space;
 use crate::error::{Error, Result};
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, StateReader,
+    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, StateReader,
     StateWriter, Statistic,
 };
-use arrow::array::StructArray;
 use std::sync::Arc;
 
-pub(super) fn encode(state: &NaiveBayes) -> Result<StructArray> {
+pub(super) fn encode(learner: &NaiveBayes) -> State {
     let mut writer = StateWriter::default();
-    writer.nested("label_counts", state.labels.encode()?);
-    writer.nested("set_sizes", state.sizes.encode()?);
-    writer.nested("label_pairs", state.pairs.encode()?);
-    writer.nested("size_given_label", state.size_given_label.encode()?);
-    writer.nested("features_by_label", state.by_label.encode()?);
-    writer.nested("features_by_size", state.by_size.encode()?);
+    writer.nested("label_counts", learner.labels.encode());
+    writer.nested("set_sizes", learner.sizes.encode());
+    writer.nested("label_pairs", learner.pairs.encode());
+    writer.nested("size_given_label", learner.size_given_label.encode());
+    writer.nested("features_by_label", learner.by_label.encode());
+    writer.nested("features_by_size", learner.by_size.encode());
     writer.finish()
 }
 
-pub(super) fn resume(
-    spec: &CheckedSpec,
-    space: &Space,
-    row: &StructArray,
-) -> Result<Box<dyn Learner>> {
-    let reader = StateReader::new(row);
-    let state = NaiveBayes {
+pub(super) fn resume(spec: &CheckedSpec, space: &Space, state: &State) -> Result<Box<dyn Learner>> {
+    let reader = StateReader::new(state);
+    let learner = NaiveBayes {
         params: Params::try_new(spec)?,
         labels: LabelCounts::decode(reader.nested("label_counts")?)?,
         sizes: SetSizes::decode(reader.nested("set_sizes")?)?,
@@ -48,16 +43,16 @@ pub(super) fn resume(
     let inside = |rows: usize, columns: usize, (row, column, _): (u32, u32, f64)| {
         (row as usize) < rows && (column as usize) < columns
     };
-    let fits = state.labels.as_slice().len() <= labels
-        && state.sizes.as_slice().len() <= sizes
-        && state.pairs.entries().all(|e| inside(labels, labels, e))
-        && state.size_given_label.entries().all(|e| inside(labels, sizes, e))
-        && state.by_label.fits(labels, &space.features)
-        && state.by_size.fits(sizes, &space.features);
+    let fits = learner.labels.as_slice().len() <= labels
+        && learner.sizes.as_slice().len() <= sizes
+        && learner.pairs.entries().all(|e| inside(labels, labels, e))
+        && learner.size_given_label.entries().all(|e| inside(labels, sizes, e))
+        && learner.by_label.fits(labels, &space.features)
+        && learner.by_size.fits(sizes, &space.features);
     if !fits {
         return Err(Error::corrupt(
             "the model's statistics name labels or features it does not have",
         ));
     }
-    Ok(Box::new(state))
+    Ok(Box::new(learner))
 }

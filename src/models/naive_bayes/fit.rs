@@ -9,9 +9,8 @@ use super::{codec, insight};
 use crate::data::{Remap, Rows, Space, Used};
 use crate::error::Result;
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, Statistic,
+    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, Statistic,
 };
-use arrow::array::StructArray;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -120,8 +119,8 @@ impl Learner for NaiveBayes {
         })
     }
 
-    fn encode(&self) -> Result<StructArray> {
-        codec::encode(self)
+    fn encode(&self) -> Result<State> {
+        Ok(codec::encode(self))
     }
 
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {

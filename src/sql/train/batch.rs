@@ -6,7 +6,7 @@ use datafusion::arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BooleanArray, ListArray, MAX_INLINE_VIEW_LEN, StructArray,
     UInt32Array,
 };
-use datafusion::arrow::compute::{concat, filter, take};
+use datafusion::arrow::compute::{concat, filter, interleave, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use std::sync::Arc;
 
@@ -95,22 +95,29 @@ impl Batch {
 
     /// All rows of `batches`, one after the other.
     pub(super) fn concat(batches: &[Batch]) -> Result<Option<Self>> {
-        let Some(first) = batches.first() else { return Ok(None) };
-        if batches.len() == 1 {
-            return Ok(Some(first.clone()));
+        match batches {
+            [] => Ok(None),
+            [only] => Ok(Some(only.clone())),
+            _ => Batch::joined(batches, |parts| Ok(concat(parts)?)).map(Some),
         }
+    }
+
+    /// The rows at the places `at`, each the number of a batch and of a row in it.
+    pub(super) fn gather(batches: &[Batch], at: &[(usize, usize)]) -> Result<Self> {
+        Batch::joined(batches, |parts| Ok(interleave(parts, at)?))
+    }
+
+    fn joined(batches: &[Batch], join: impl Fn(&[&dyn Array]) -> Result<ArrayRef>) -> Result<Self> {
         let all = |of: &dyn Fn(&Batch) -> Option<&ArrayRef>| -> Result<ArrayRef> {
             let parts: Vec<&dyn Array> = batches.iter().filter_map(of).map(|a| &**a).collect();
-            Ok(concat(&parts)?)
+            join(&parts)
         };
-        Ok(Some(Batch {
+        let weighted = batches.first().is_some_and(|first| first.weights.is_some());
+        Ok(Batch {
             labels: all(&|b| Some(&b.labels))?,
             features: all(&|b| Some(&b.features))?,
-            weights: match first.weights {
-                None => None,
-                Some(_) => Some(all(&|b| b.weights.as_ref())?),
-            },
-        }))
+            weights: weighted.then(|| all(&|b| b.weights.as_ref())).transpose()?,
+        })
     }
 
     /// One struct per row.

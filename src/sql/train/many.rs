@@ -1,14 +1,13 @@
 //! One model per group.
 
 use super::batch::Batch;
+use super::column::ModelColumn;
+use super::sorted::Sorted;
 use super::{Plan, outward, rows_type};
 use crate::error::Result;
 use crate::models::{GroupedTrainer, Model, Trainer};
 use crate::store::{ModelReader, ModelWriter};
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray, ListArray, UInt32Array,
-    new_null_array,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, new_null_array};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
@@ -55,49 +54,68 @@ impl ManyModels {
         self.groups.extend(groups);
         self.waiting.push(rows);
         if self.bytes > (self.models.groups() * BYTES_PER_GROUP).clamp(MIN_BYTES, MAX_BYTES) {
-            self.learn(0)?;
+            self.learn(0, |_| Ok(()))?;
         }
         Ok(())
     }
 
     /// Takes the waiting rows, group by group in the order in which they came.
-    fn sorted(&mut self) -> Result<Option<(Batch, Vec<usize>)>> {
-        let batches = std::mem::take(&mut self.waiting);
-        let groups = std::mem::take(&mut self.groups);
+    fn sorted(&mut self) -> Sorted {
         self.bytes = 0;
-        let Some(rows) = Batch::concat(&batches)? else { return Ok(None) };
-        if groups.is_sorted() {
-            return Ok(Some((rows, groups)));
-        }
-        let mut next = vec![0u32; self.models.groups() + 1];
-        groups.iter().for_each(|&g| next[g + 1] += 1);
-        (1..next.len()).for_each(|g| next[g] += next[g - 1]);
-        let mut order = vec![0u32; groups.len()];
-        for (row, &group) in groups.iter().enumerate() {
-            order[next[group] as usize] = row as u32;
-            next[group] += 1;
-        }
-        let groups = order.iter().map(|&row| groups[row as usize]).collect();
-        Ok(Some((rows.take(&UInt32Array::from(order))?, groups)))
+        let (batches, groups) =
+            (std::mem::take(&mut self.waiting), std::mem::take(&mut self.groups));
+        Sorted::new(batches, groups, self.models.groups())
     }
 
-    /// Learns the waiting rows. Rows that have to wait for the length of a vector go on waiting, but
-    /// for those of the first `last` groups, for which no more rows come.
-    fn learn(&mut self, last: usize) -> Result<()> {
-        let Some((mut rows, mut groups)) = self.sorted()? else { return Ok(()) };
-        let waits = self.models.must_wait(&rows.features)?;
+    /// Learns the waiting rows, and hands over the first `last` groups, for which no more rows come,
+    /// one after the other. Rows of other groups that have to wait for the length of a vector go on
+    /// waiting.
+    fn learn(
+        &mut self,
+        last: usize,
+        mut done: impl FnMut(Option<Box<Trainer>>) -> Result<()>,
+    ) -> Result<()> {
+        let mut rows = self.sorted();
+        let waits = self.declare(&rows)?;
         if waits {
-            let end = groups.partition_point(|&g| g < last);
-            self.waiting = vec![rows.slice(end, groups.len() - end)?];
-            self.groups = groups.split_off(end);
-            rows = rows.slice(0, end)?;
+            let end = rows.groups.partition_point(|&g| g < last);
+            self.waiting = Vec::from_iter(rows.rows(end..rows.groups.len())?);
+            self.groups = rows.groups.split_off(end);
         }
-        let weights = rows.weights.as_ref();
-        self.models.observe(&rows.labels, &rows.features, weights, &groups)?;
+        let mut next = 0;
+        for range in rows.chunks() {
+            let Some(chunk) = rows.rows(range.clone())? else { continue };
+            let groups = &rows.groups[range];
+            self.models.observe(&chunk.labels, &chunk.features, chunk.weights.as_ref(), groups)?;
+            // What is complete goes at once: the next groups learn in its memory.
+            let open = groups.last().map_or(0, |&g| g.min(last));
+            (next..open).try_for_each(|group| done(self.models.take_one(group)))?;
+            next = next.max(open);
+        }
         if waits {
             self.models.forget_columns();
         }
+        (next..last).try_for_each(|group| done(self.models.take_one(group)))?;
+        self.models.shift(last);
         Ok(())
+    }
+
+    /// Lets waiting rows decide what the columns are, if that is open; whether rows have to wait for
+    /// the length of a vector.
+    fn declare(&mut self, rows: &Sorted) -> Result<bool> {
+        let Some(first) = rows.batches.iter().find(|batch| batch.len() > 0) else {
+            return Ok(false);
+        };
+        if !self.models.must_wait(&first.features)? {
+            self.models.declare(&first.features)?;
+            return Ok(false);
+        }
+        let Some(all) = rows.rows(0..rows.groups.len())? else { return Ok(false) };
+        let waits = self.models.must_wait(&all.features)?;
+        if !waits {
+            self.models.declare(&all.features)?;
+        }
+        Ok(waits)
     }
 
     fn count(&self, emit: EmitTo) -> usize {
@@ -113,33 +131,34 @@ impl ManyModels {
         ending: fn(Trainer) -> Result<Model>,
     ) -> Result<ArrayRef> {
         let count = self.count(emit);
-        self.learn(count)?;
-        let mut out = BinaryViewBuilder::with_capacity(count);
-        for trainer in self.models.take(count) {
-            match trainer.filter(|t| t.rows() > 0) {
-                Some(trainer) => out.append_value(self.writer.to_bytes(&ending(*trainer)?)?),
-                None => out.append_null(),
+        let mut writer = std::mem::take(&mut self.writer);
+        let mut models = ModelColumn::new(count);
+        self.learn(count, |trainer| match trainer.filter(|t| t.rows() > 0) {
+            Some(trainer) => {
+                let model = ending(*trainer)?;
+                models.push(|out| writer.write(&model, out))
             }
-        }
-        Ok(Arc::new(out.finish()))
+            None => models.push_null(),
+        })?;
+        self.writer = writer;
+        models.finish()
     }
 
     /// The rows of the first `count` groups as lists; the others go on waiting.
     fn take_rows(&mut self, count: usize) -> Result<ArrayRef> {
-        let taken = self.sorted()?;
-        drop(self.models.take(count));
-        let Some((rows, groups)) = taken else {
-            return Ok(new_null_array(&rows_type(&self.plan.row), count));
-        };
-        let end = groups.partition_point(|&g| g < count);
-        if end < groups.len() {
-            let rest = rows.slice(end, groups.len() - end)?;
-            self.wait(rest, groups[end..].iter().map(|g| g - count))?;
+        let sorted = self.sorted();
+        self.models.shift(count);
+        let end = sorted.groups.partition_point(|&g| g < count);
+        if let Some(rest) = sorted.rows(end..sorted.groups.len())? {
+            self.wait(rest, sorted.groups[end..].iter().map(|g| g - count))?;
         }
         let mut lengths = vec![0; count];
-        groups[..end].iter().for_each(|&g| lengths[g] += 1);
+        sorted.groups[..end].iter().for_each(|&g| lengths[g] += 1);
         let present = NullBuffer::from_iter(lengths.iter().map(|&n| n > 0));
-        let rows = rows.slice(0, end)?.to_rows(&self.plan.row)?;
+        let Some(rows) = sorted.rows(0..end)? else {
+            return Ok(new_null_array(&rows_type(&self.plan.row), count));
+        };
+        let rows = rows.to_rows(&self.plan.row)?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         let list = ListArray::try_new(item(&self.plan.row), offsets, Arc::new(rows), Some(present));
         Ok(Arc::new(list?))

@@ -5,8 +5,10 @@
 //! when states are merged.
 
 mod batch;
+mod column;
 mod many;
 mod one;
+mod sorted;
 
 use super::cache::{ModelCache, SharedCache};
 use super::call::{Call, as_called};

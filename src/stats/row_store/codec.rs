@@ -3,14 +3,13 @@
 use super::{Keep, RowStore, RowTable};
 use crate::data::{Csr, LabelSets, MISSING_CATEGORY, Rows, Space};
 use crate::error::{Error, Result};
-use crate::stats::{StateReader, StateWriter};
-use arrow::array::StructArray;
+use crate::stats::{State, StateReader, StateWriter};
 use std::sync::Arc;
 
 /// Whole numbers up to here are exact as `f64`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-pub(super) fn encode(store: &RowStore) -> Result<StructArray> {
+pub(super) fn encode(store: &RowStore) -> Result<State> {
     let table = match store.keep {
         Keep::Last(_) => Arc::new(store.table.take(&store.arrival(), None)),
         Keep::All | Keep::Sample(_) => store.table(),
@@ -34,11 +33,11 @@ pub(super) fn encode(store: &RowStore) -> Result<StructArray> {
     writer.u32s("open_absent", absent.map(|(_, at)| at));
     writer.u32s("label_offsets", rows.labels.offsets().iter().copied());
     writer.u32s("label_ids", rows.labels.ids().iter().copied());
-    writer.finish()
+    Ok(writer.finish())
 }
 
-pub(super) fn decode(keep: Keep, space: &Space, row: &StructArray) -> Result<RowStore> {
-    let reader = StateReader::new(row);
+pub(super) fn decode(keep: Keep, space: &Space, state: &State) -> Result<RowStore> {
+    let reader = StateReader::new(state);
     let counts = reader.f64s("counts")?;
     let whole = |n: &f64| *n >= 1.0 && *n <= EXACT && n.fract() == 0.0;
     check(counts.iter().all(whole), "counts")?;

@@ -9,7 +9,7 @@ pub use table::RowTable;
 use crate::data::{DROPPED, MISSING_CATEGORY, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
-use arrow::array::StructArray;
+use crate::stats::State;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -219,22 +219,22 @@ impl RowStore {
         if in_order { Arc::clone(&self.table) } else { Arc::new(self.table.take(&order, None)) }
     }
 
-    /// The state as one Arrow row.
+    /// What is kept, as a state.
     ///
     /// # Errors
     ///
     /// More numbers than an Arrow list holds.
-    pub fn encode(&self) -> Result<StructArray> {
+    pub fn encode(&self) -> Result<State> {
         codec::encode(self)
     }
 
-    /// The state of one Arrow row.
+    /// The store in a state.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when the row is not the state of a store that keeps `keep` in `space`.
-    pub fn decode(keep: Keep, space: &Space, row: &StructArray) -> Result<Self> {
-        codec::decode(keep, space, row)
+    /// `Corrupt` when it is not that of a store that keeps `keep` in `space`.
+    pub fn decode(keep: Keep, space: &Space, state: &State) -> Result<Self> {
+        codec::decode(keep, space, state)
     }
 
     /// Which rows are kept.

@@ -74,12 +74,12 @@ impl<const N: usize> Statistic for Stored<N> {
         Stored(self.0.remap(ids))
     }
 
-    fn encode(&self) -> crate::Result<StructArray> {
-        self.0.encode()
+    fn encode(&self) -> State {
+        self.0.encode().unwrap()
     }
 
-    fn decode(row: &StructArray) -> crate::Result<Self> {
-        RowStore::decode(Self::KEEP, &names(), row).map(Stored)
+    fn decode(state: &State) -> crate::Result<Self> {
+        RowStore::decode(Self::KEEP, &names(), state).map(Stored)
     }
 
     fn heap_size(&self) -> usize {
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(&merged(&[c, &merged(&[b, a])]), &whole);
         let singles: Vec<Stored<N>> = rows.iter().map(|r| seen(std::slice::from_ref(r))).collect();
         prop_assert_eq!(&merged(&singles.iter().rev().collect::<Vec<_>>()), &whole);
-        prop_assert_eq!(&Stored::<N>::decode(&whole.encode().unwrap()).unwrap(), &whole);
+        prop_assert_eq!(&Stored::<N>::decode(&whole.encode()).unwrap(), &whole);
 
         // The sample is the rows with the smallest keys, with all their copies.
         let all: Stored<0> = seen(&rows);
@@ -176,7 +176,7 @@ proptest! {
     fn damaged_stores_are_corrupt(rows in cut_rows(), at in any::<prop::sample::Index>(), bad in 0..4u32) {
         let row = seen::<Stored<0>>(&rows.0).0.encode().unwrap();
         let wrong = [0, 1, 7, u32::MAX][bad as usize];
-        for name in row.column_names() {
+        for name in row.parts().iter().map(|part| &*part.0) {
             let damaged = damage(&row, name, at, wrong);
             // A damaged row may be another store, but never a panic, and what is read can be used.
             match RowStore::decode(Keep::All, &names(), &damaged) {
@@ -188,11 +188,11 @@ proptest! {
 }
 
 /// The row with one number of field `name` replaced, or the field cut short.
-fn damage(row: &StructArray, name: &str, at: prop::sample::Index, wrong: u32) -> StructArray {
-    let reader = StateReader::new(row);
+fn damage(state: &State, name: &str, at: prop::sample::Index, wrong: u32) -> State {
+    let reader = StateReader::new(state);
     let mut writer = StateWriter::default();
-    for field in row.column_names() {
-        if let Ok(numbers) = reader.u32s(field) {
+    for field in state.parts().iter().map(|part| part.0.clone()) {
+        if let Ok(numbers) = reader.u32s(&field) {
             let mut numbers = numbers.to_vec();
             if field == name {
                 let len = numbers.len();
@@ -203,14 +203,14 @@ fn damage(row: &StructArray, name: &str, at: prop::sample::Index, wrong: u32) ->
             }
             writer.u32s(field, numbers);
         } else {
-            let mut numbers = reader.f64s(field).unwrap().to_vec();
+            let mut numbers = reader.f64s(&field).unwrap().to_vec();
             if field == name && numbers.pop().is_none() {
                 numbers.push(f64::from(wrong));
             }
             writer.f64s(field, numbers);
         }
     }
-    writer.finish().unwrap()
+    writer.finish()
 }
 
 #[test]

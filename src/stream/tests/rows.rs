@@ -201,7 +201,7 @@ impl Learner for Moody {
         Box::new(Moody(self.0.remap(ids), self.1))
     }
 
-    fn encode(&self) -> Result<StructArray> {
+    fn encode(&self) -> Result<crate::stats::State> {
         self.0.encode()
     }
 

@@ -165,7 +165,7 @@ fn counts_that_do_not_fit_the_rows_are_corrupt() {
         writer.u32s("neighbours", [neighbours]);
         writer.f64s("with", [with]);
         writer.f64s("without", [without]);
-        PosteriorCounts::decode(&table, 4, 4, &writer.finish().unwrap())
+        PosteriorCounts::decode(&table, 4, 4, &writer.finish())
     };
     assert!(read(1, 3, 4, 1.0, 0.0).is_ok());
     let odd = [
@@ -197,10 +197,10 @@ fn counts_take_the_memory_of_what_was_seen() {
     assert_eq!(table.total(), 1_000_000_000);
     let mut empty = StateWriter::default();
     empty.u32s("counted", [1]);
-    ["label", "neighbours"].iter().for_each(|name| empty.u32s(name, []));
-    ["with", "without"].iter().for_each(|name| empty.f64s(name, []));
-    let row = empty.finish().unwrap();
-    let counts = PosteriorCounts::decode(&table, 1000, 1_000_000, &row).unwrap().unwrap();
+    ["label", "neighbours"].iter().for_each(|name| empty.u32s(*name, []));
+    ["with", "without"].iter().for_each(|name| empty.f64s(*name, []));
+    let state = empty.finish();
+    let counts = PosteriorCounts::decode(&table, 1000, 1_000_000, &state).unwrap().unwrap();
     assert!(counts.heap_size() < 50_000);
     let model = trainer.finish().unwrap();
     let scores = &answers(&model, &line([1.0]))[0].1;
