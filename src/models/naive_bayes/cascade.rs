@@ -21,7 +21,12 @@ pub(super) struct LabelEvidence {
     unseen_pair_ln: Vec<f64>,
     /// By picked label y': the labels y seen with it, ascending.
     pairs: Vec<Vec<SeenPair>>,
+    /// ln P(y' | y) by picked label y', where it is kept for all pairs.
+    table: Vec<f64>,
 }
+
+/// Cells of the table of all pairs for each pair that was seen, at most.
+const CELLS_PER_PAIR: usize = 4;
 
 /// A label seen with another one.
 #[derive(Debug, Clone, Copy)]
@@ -59,12 +64,28 @@ impl LabelEvidence {
             size_total_ln: vec![0.0; labels],
             unseen_pair_ln: vec![0.0; labels],
             pairs,
+            table: Vec::new(),
         };
         for y in 0..labels as u32 {
             (0..evidence.sizes.len()).for_each(|i| evidence.refresh_count(state, y, i));
             evidence.refresh_totals(state, y);
         }
         evidence
+    }
+
+    /// The same for a model that learns no more: pairs as a table, unless most of them were never
+    /// seen.
+    pub(super) fn settled(mut self) -> Self {
+        let seen: usize = self.pairs.iter().map(Vec::len).sum();
+        if self.labels * self.labels <= CELLS_PER_PAIR * seen {
+            for seen in &self.pairs {
+                let start = self.table.len();
+                self.table.extend_from_slice(&self.unseen_pair_ln);
+                let row = &mut self.table[start..];
+                seen.iter().for_each(|pair| row[pair.label as usize] += pair.more);
+            }
+        }
+        self
     }
 
     /// How many labels there are.
@@ -130,9 +151,14 @@ impl LabelEvidence {
 
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
     fn pick(&self, picked: u32, scores: &mut [f64]) {
-        add(scores, &self.unseen_pair_ln);
-        for pair in &self.pairs[picked as usize] {
-            scores[pair.label as usize] += pair.more;
+        let start = picked as usize * self.labels;
+        if let Some(row) = self.table.get(start..start + self.labels) {
+            add(scores, row);
+        } else {
+            add(scores, &self.unseen_pair_ln);
+            for pair in &self.pairs[picked as usize] {
+                scores[pair.label as usize] += pair.more;
+            }
         }
         scores[picked as usize] = f64::NEG_INFINITY;
     }
@@ -221,11 +247,32 @@ fn add(scores: &mut [f64], more: &[f64]) {
 
 /// The position of the largest score, the lower one on ties.
 pub(super) fn best(scores: &[f64]) -> u32 {
-    let mut best = 0;
-    for (i, s) in scores.iter().enumerate() {
-        if *s > scores[best] {
-            best = i;
+    // Eight running maxima, none of which waits for another; then the place of the largest.
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut most = [f64::NEG_INFINITY; 8];
+    let chunks = scores.chunks_exact(most.len());
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        most.iter_mut().zip(chunk).for_each(|(m, s)| *m = larger(*m, *s));
+    }
+    let most = most.iter().chain(rest).fold(f64::NEG_INFINITY, |m, s| larger(m, *s));
+    scores.iter().position(|s| *s == most).unwrap_or(0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best;
+
+    #[test]
+    fn the_best_is_the_first_of_the_largest() {
+        for len in 1..40 {
+            for at in 0..len {
+                let mut scores = vec![-3.0; len];
+                scores[at] = -1.0;
+                scores[len - 1] = -1.0;
+                assert_eq!(best(&scores), at as u32, "{len}");
+            }
+            assert_eq!(best(&vec![f64::NEG_INFINITY; len]), 0);
         }
     }
-    best as u32
 }

@@ -40,7 +40,7 @@ impl Cascade {
         let s = params.smoothing;
         let labels = space.labels.len();
         let total = state.sizes.total();
-        let evidence = LabelEvidence::fit(state, labels);
+        let evidence = LabelEvidence::fit(state, labels).settled();
         let sizes = params.allowed_sizes(&evidence.sizes);
         let ids: Vec<u32> = (0..labels as u32).collect();
         let features = space.features.clone();
