@@ -13,6 +13,10 @@ mod chains;
 mod features;
 #[path = "reproduction/lazy.rs"]
 mod lazy;
+#[path = "reproduction/links.rs"]
+mod links;
+#[path = "reproduction/weka.rs"]
+mod weka;
 
 use labelflow::Result;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
