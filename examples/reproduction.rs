@@ -11,6 +11,8 @@
 mod chains;
 #[path = "reproduction/features.rs"]
 mod features;
+#[path = "reproduction/hinge.rs"]
+mod hinge;
 #[path = "reproduction/lazy.rs"]
 mod lazy;
 #[path = "reproduction/links.rs"]

@@ -1,5 +1,6 @@
 //! Predictions that no spec makes: what the programs of the papers did otherwise.
 
+use crate::hinge;
 use crate::weka::{self, Parent, Table};
 use arrow::array::{Array, ArrayRef, BooleanArray, ListBuilder, StringBuilder, UInt32Array};
 use arrow::compute::take;
@@ -28,6 +29,8 @@ pub struct Chains {
 pub enum Link {
     /// What this spec makes of a single label.
     Spec(&'static str),
+    /// A support vector machine with the plain hinge.
+    Hinge,
     /// Naive Bayes with Weka's Gaussian.
     Weka,
 }
@@ -37,6 +40,7 @@ impl Chains {
     pub fn name(&self) -> String {
         let link = match self.link {
             Link::Spec(spec) => format!("`{spec}`"),
+            Link::Hinge => "the plain hinge".to_string(),
             Link::Weka => "Weka's Gaussian".to_string(),
         };
         let chains = match self.chains {
@@ -57,7 +61,7 @@ impl Chains {
         let known = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
         let labels = known.universe();
         let tables = match self.link {
-            Link::Weka => Some(Table::pair(train, test)?),
+            Link::Hinge | Link::Weka => Some(Table::pair(train, test)?),
             Link::Spec(_) => None,
         };
         let mut votes = vec![vec![0; labels.len()]; test.num_rows()];
@@ -70,12 +74,15 @@ impl Chains {
                 let target: Vec<bool> = known.truth().iter().map(|set| set.contains(&y)).collect();
                 let sample = self.sample(u64::from(y), &bag, &target);
                 let predicted = match (self.link, &tables) {
-                    (Link::Weka, Some(tables)) => weka::predict(tables, &parents, &target, &sample),
                     (Link::Spec(spec), _) => {
                         let trainer = Trainer::try_new(registry, spec)?;
                         link(trainer, (train, test), &parents, &target, &sample)?
                     }
-                    (Link::Weka, None) => Vec::new(),
+                    (Link::Hinge, Some(tables)) => {
+                        hinge::predict(tables, &parents, &target, &sample)
+                    }
+                    (Link::Weka, Some(tables)) => weka::predict(tables, &parents, &target, &sample),
+                    (_, None) => Vec::new(),
                 };
                 let on = votes.iter_mut().zip(&predicted).filter(|(_, on)| **on);
                 on.for_each(|(votes, _)| votes[y as usize] += 1);

@@ -14,8 +14,8 @@ use std::f64::consts::{PI, SQRT_2};
 
 /// Features as numbers, column by column; flags are 0 and 1.
 pub struct Table {
-    columns: Vec<Vec<f64>>,
-    rows: usize,
+    pub columns: Vec<Vec<f64>>,
+    pub rows: usize,
 }
 
 /// A label before this one in a chain: the truth of training rows and what was predicted for others.
