@@ -16,6 +16,8 @@ use std::f64::consts::{PI, SQRT_2};
 pub struct Table {
     pub columns: Vec<Vec<f64>>,
     pub rows: usize,
+    /// The rows with 1 of each column that has nothing but 0 and 1.
+    ones: Vec<Option<Vec<u32>>>,
 }
 
 /// A label before this one in a chain: the truth of training rows and what was predicted for others.
@@ -32,12 +34,13 @@ impl Table {
         let mut both = (Table::read(train, &mut names)?, Table::read(test, &mut names)?);
         for table in [&mut both.0, &mut both.1] {
             table.columns.resize(names.len(), vec![0.0; table.rows]);
+            table.ones = table.columns.iter().map(|column| ones(column)).collect();
         }
         Ok(both)
     }
 
     fn read(batch: &RecordBatch, names: &mut Vocabulary) -> Result<Table> {
-        let mut table = Table { columns: Vec::new(), rows: batch.num_rows() };
+        let mut table = Table { columns: Vec::new(), rows: batch.num_rows(), ones: Vec::new() };
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             if field.name() == "labels" {
                 continue;
@@ -78,6 +81,12 @@ fn numbers(column: &ArrayRef) -> Result<Vec<f64>> {
     }
 }
 
+/// The rows with 1, when there is nothing but 0 and 1.
+fn ones(column: &[f64]) -> Option<Vec<u32>> {
+    let binary = column.iter().all(|x| *x == 0.0 || *x == 1.0);
+    binary.then(|| (0..).zip(column).filter(|(_, x)| **x == 1.0).map(|(r, _)| r).collect())
+}
+
 /// Which rows of `test` have a label, that the rows `sample` of `train` have as `target` says.
 pub fn predict(
     (train, test): &(Table, Table),
@@ -88,17 +97,25 @@ pub fn predict(
     let mut rows = [0.0f64; 2];
     sample.iter().for_each(|&r| rows[usize::from(target[r as usize])] += 1.0);
     let mut log_odds = vec![((rows[1] + 1.0) / (rows[0] + 1.0)).ln(); test.rows];
-    for (learn, ask) in train.columns.iter().zip(&test.columns) {
+    let mut times = vec![0.0f64; train.rows];
+    sample.iter().for_each(|&r| times[r as usize] += 1.0);
+    let columns = train.columns.iter().zip(&test.columns);
+    for ((learn, ask), ones) in columns.zip(train.ones.iter().zip(&test.ones)) {
+        if let (Some(learn), Some(ask)) = ones {
+            let mut on = [0.0f64; 2];
+            for &r in learn {
+                on[usize::from(target[r as usize])] += times[r as usize];
+            }
+            let [without, with] = Normal::of_words(on, rows);
+            let evidence = |x: f64| with.probability(x).ln() - without.probability(x).ln();
+            let (none, one) = (evidence(0.0), evidence(1.0));
+            log_odds.iter_mut().for_each(|log_odds| *log_odds += none);
+            ask.iter().for_each(|&r| log_odds[r as usize] += one - none);
+            continue;
+        }
         let [without, with] = Normal::of_both(learn, target, sample);
-        let evidence = |x: f64| with.probability(x).ln() - without.probability(x).ln();
-        // Words have two values only.
-        let binary = [evidence(0.0), evidence(1.0)];
         for (log_odds, &x) in log_odds.iter_mut().zip(ask) {
-            *log_odds += match x {
-                0.0 => binary[0],
-                1.0 => binary[1],
-                x => evidence(x),
-            };
+            *log_odds += with.probability(x).ln() - without.probability(x).ln();
         }
     }
     for parent in parents {
@@ -123,6 +140,13 @@ struct Normal {
 }
 
 impl Normal {
+    /// Of the rows without the label and of those with it, `on` have the word.
+    fn of_words(on: [f64; 2], rows: [f64; 2]) -> [Normal; 2] {
+        let sum = on[0] + on[1];
+        let precision = if sum > 0.0 && sum < rows[0] + rows[1] { 1.0 } else { 0.01 };
+        [0, 1].map(|y| Normal::new([rows[y], on[y], on[y]], precision))
+    }
+
     /// The values of the rows without the label and of those with it.
     fn of_both(values: &[f64], target: &[bool], sample: &[u32]) -> [Normal; 2] {
         let mut sorted: Vec<f64> = sample.iter().map(|&r| values[r as usize]).collect();
@@ -136,11 +160,14 @@ impl Normal {
             let sum = &mut sums[usize::from(target[r as usize])];
             [1.0, x, x * x].into_iter().zip(sum).for_each(|(x, sum)| *sum += x);
         }
-        sums.map(|[n, sum, squares]| {
-            let mean = if n > 0.0 { sum / n } else { 0.0 };
-            let variance = if n > 0.0 { (squares - mean * sum).abs() / n } else { 0.0 };
-            Normal { mean, deviation: variance.sqrt().max(precision / 6.0), precision }
-        })
+        sums.map(|sums| Normal::new(sums, precision))
+    }
+
+    /// From the number of values, their sum and that of their squares.
+    fn new([n, sum, squares]: [f64; 3], precision: f64) -> Normal {
+        let mean = if n > 0.0 { sum / n } else { 0.0 };
+        let variance = if n > 0.0 { (squares - mean * sum).abs() / n } else { 0.0 };
+        Normal { mean, deviation: variance.sqrt().max(precision / 6.0), precision }
     }
 
     fn probability(&self, x: f64) -> f64 {
