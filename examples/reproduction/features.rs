@@ -24,6 +24,8 @@ pub enum Features {
     /// Quartiles, of the columns that CFS selects for any label: at most as many as in the paper.
     /// Words that a row has or not are such columns too.
     Selected,
+    /// The same, and at most half as many.
+    HalfSelected,
 }
 
 impl Features {
@@ -34,6 +36,7 @@ impl Features {
             Features::UnitRange => ", numbers from 0 to 1",
             Features::Quartiles => ", quartiles",
             Features::Selected => ", quartiles, selected",
+            Features::HalfSelected => ", quartiles, half as many selected",
         }
     }
 }
@@ -46,7 +49,8 @@ pub fn prepared(
     features: &Features,
     most: usize,
 ) -> Result<Option<(RecordBatch, RecordBatch)>> {
-    let select = matches!(features, Features::Selected);
+    let select = matches!(features, Features::Selected | Features::HalfSelected);
+    let most = if matches!(features, Features::HalfSelected) { most / 2 } else { most };
     let batch = if select { &words_as_columns(batch)? } else { batch };
     let part = |rows: &[u32]| take_record_batch(batch, &UInt32Array::from(rows.to_vec()));
     let (train, test) = (part(&split.train)?, part(&split.test)?);
