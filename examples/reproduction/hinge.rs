@@ -8,9 +8,9 @@ use crate::weka::{Parent, Table};
 use labelflow::math::content_hash;
 
 /// How far the conditions of the minimum may be violated.
-const TOLERANCE: f64 = 0.01;
+const TOLERANCE: f64 = 0.1;
 /// Passes over the rows after which the machine is taken as it is.
-const PASSES: u64 = 1000;
+const PASSES: u64 = 300;
 
 /// The numbers of a row that are not 0, and their columns.
 type Row = Vec<(usize, f64)>;

@@ -15,11 +15,13 @@ use std::sync::Arc;
 
 /// One chain, or several that vote, link by link.
 ///
-/// The order of the first chain is that of `cc`. Of several, each has a bag of rows of its own.
+/// Of several, each has an order and a bag of rows of its own.
 #[derive(Clone, Copy)]
 pub struct Chains {
     pub link: Link,
     pub chains: u64,
+    /// The order of labels by their places in the file; when empty the first chain has that of `cc`.
+    pub order: &'static [u32],
     /// How many rows without its label a link leaves out: at most this share of all rows.
     pub left_out: f64,
 }
@@ -48,7 +50,8 @@ impl Chains {
             chains => format!("{chains} chains"),
         };
         let rows = if self.left_out > 0.0 { ", rows left out" } else { "" };
-        format!("{chains} of {link}{rows}")
+        let order = if self.order.is_empty() { "" } else { ", in MEKA's order" };
+        format!("{chains} of {link}{rows}{order}")
     }
 
     /// The label sets of `test`.
@@ -67,7 +70,8 @@ impl Chains {
         let mut votes = vec![vec![0; labels.len()]; test.num_rows()];
         for chain in 1..=self.chains {
             let mut order: Vec<u32> = (0..labels.len() as u32).collect();
-            order.sort_by_key(|&y| (content_hash(chain, labels.name(y).as_bytes()), y));
+            let place = |y: u32| self.order.iter().position(|&other| other == y);
+            order.sort_by_key(|&y| (place(y), content_hash(chain, labels.name(y).as_bytes()), y));
             let bag = self.bag(chain, known.len());
             let mut parents: Vec<Parent> = Vec::new();
             for y in order {

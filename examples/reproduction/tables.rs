@@ -62,12 +62,12 @@ const fn stratified(spec: &'static str) -> Variant {
 /// The chain that MEKA calls "quick": each link leaves out rows without its label, up to a quarter
 /// of all rows.
 const fn quick(link: Link) -> Variant {
-    way(Way::Chains(Chains { link, chains: 1, left_out: 0.25 }))
+    way(Way::Chains(Chains { link, chains: 1, order: &[], left_out: 0.25 }))
 }
 
 /// Chains of all rows, or of a bag of them each.
 const fn chains(link: Link, chains: u64) -> Variant {
-    way(Way::Chains(Chains { link, chains, left_out: 0.0 }))
+    way(Way::Chains(Chains { link, chains, order: &[], left_out: 0.0 }))
 }
 
 impl Variant {
@@ -104,6 +104,13 @@ const fn micro(directory: &'static str, folds: usize, published: &'static [Row])
 const SVM: &str = "cc(base=svm(calibrate=none))";
 const SVMS: &str = "ecc(base=svm(calibrate=none), vote=set)";
 const SVM_LINK: Link = Link::Spec("br(base=svm(calibrate=none))");
+/// The quick chain on yeast in the order that MEKA shuffles 14 labels into.
+const ORDERED: Variant = way(Way::Chains(Chains {
+    link: Link::Hinge,
+    chains: 1,
+    order: &[9, 0, 8, 6, 7, 3, 11, 4, 2, 10, 13, 1, 5, 12],
+    left_out: 0.25,
+}));
 const BAYES_LINK: Link = Link::Spec("br(base=naive_bayes)");
 const BAYES: &str = "br(base=naive_bayes)";
 const WORDS: &str = "br(base=naive_bayes(event=bernoulli))";
@@ -112,8 +119,8 @@ const WORDS_ENSEMBLE: &str = "ecc(base=naive_bayes(event=bernoulli), chains=20, 
 /// Their files declare binary words as numbers.
 const NUMBERS: &[&str] = &["slashdot", "langlog"];
 const DENSE: &[&str] = &["yeast", "scene", "emotions", "music-meka", "cal500"];
-/// Sets of words.
-const TEXT: &[&str] = &["enron", "langlog", "slashdot", "bibtex"];
+/// Sets whose words MEKA takes for numbers.
+const TEXT: &[&str] = &["enron", "langlog", "slashdot"];
 
 /// Tables of the three papers. A number of folds of 1 is a hold-out of a third.
 #[rustfmt::skip]
@@ -156,6 +163,7 @@ pub const TABLES: &[Table] = &[
                 with(SVM, Features::UnitRange),
                 on(DENSE, quick(SVM_LINK)),
                 on(DENSE, quick(Link::Hinge)),
+                on(&["yeast"], ORDERED),
                 on(&["slashdot"], chains(Link::Hinge, 1)),
             ]),
             ("ECC-SVM", &[
