@@ -175,6 +175,7 @@ pub const TABLES: &[Table] = &[
             ("CC-NBC", &[
                 plain("cc(base=naive_bayes)"),
                 on(NUMBERS, plain("cc(base=naive_bayes(event=bernoulli))")),
+                on(&["bibtex"], plain("cc(base=naive_bayes, order=given)")),
                 on(DENSE, quick(BAYES_LINK)),
                 on(TEXT, chains(Link::Weka, 1)),
             ]),
