@@ -11,8 +11,16 @@
 mod chains;
 #[path = "reproduction/features.rs"]
 mod features;
+#[path = "reproduction/hinge.rs"]
+mod hinge;
 #[path = "reproduction/lazy.rs"]
 mod lazy;
+#[path = "reproduction/links.rs"]
+mod links;
+#[path = "reproduction/tables.rs"]
+mod tables;
+#[path = "reproduction/weka.rs"]
+mod weka;
 
 use labelflow::Result;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};

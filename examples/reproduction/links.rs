@@ -1,0 +1,205 @@
+//! Predictions that no spec makes: what the programs of the papers did otherwise.
+
+use crate::hinge;
+use crate::weka::{self, Parent, Table};
+use arrow::array::{Array, ArrayRef, BooleanArray, ListBuilder, StringBuilder, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use labelflow::Result;
+use labelflow::data::LabelSets;
+use labelflow::evaluate::Dataset;
+use labelflow::math::content_hash;
+use labelflow::models::{Registry, Trainer, root, split_columns};
+use std::sync::Arc;
+
+/// One chain, or several that vote, link by link.
+///
+/// Of several, each has an order and a bag of rows of its own.
+#[derive(Clone, Copy)]
+pub struct Chains {
+    pub link: Link,
+    pub chains: u64,
+    /// The order of labels by their places in the file; when empty the first chain has that of `cc`.
+    pub order: &'static [u32],
+    /// How many rows without its label a link leaves out: at most this share of all rows.
+    pub left_out: f64,
+}
+
+/// The classifier of one label.
+#[derive(Clone, Copy)]
+pub enum Link {
+    /// What this spec makes of a single label.
+    Spec(&'static str),
+    /// A support vector machine with the plain hinge.
+    Hinge,
+    /// Naive Bayes with Weka's Gaussian.
+    Weka,
+}
+
+impl Chains {
+    /// What a table says.
+    pub fn name(&self) -> String {
+        let link = match self.link {
+            Link::Spec(spec) => format!("`{spec}`"),
+            Link::Hinge => "the plain hinge".to_string(),
+            Link::Weka => "Weka's Gaussian".to_string(),
+        };
+        let chains = match self.chains {
+            1 => "a chain".to_string(),
+            chains => format!("{chains} chains"),
+        };
+        let rows = if self.left_out > 0.0 { ", rows left out" } else { "" };
+        let order = if self.order.is_empty() { "" } else { ", in MEKA's order" };
+        format!("{chains} of {link}{rows}{order}")
+    }
+
+    /// The label sets of `test`.
+    pub fn predict(
+        &self,
+        registry: &Registry,
+        train: &RecordBatch,
+        test: &RecordBatch,
+    ) -> Result<LabelSets> {
+        let known = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
+        let labels = known.universe();
+        let tables = match self.link {
+            Link::Hinge | Link::Weka => Some(Table::pair(train, test)?),
+            Link::Spec(_) => None,
+        };
+        let mut votes = vec![vec![0; labels.len()]; test.num_rows()];
+        for chain in 1..=self.chains {
+            let mut order: Vec<u32> = (0..labels.len() as u32).collect();
+            let place = |y: u32| self.order.iter().position(|&other| other == y);
+            order.sort_by_key(|&y| (place(y), content_hash(chain, labels.name(y).as_bytes()), y));
+            let bag = self.bag(chain, known.len());
+            let mut parents: Vec<Parent> = Vec::new();
+            for y in order {
+                let target: Vec<bool> = known.truth().iter().map(|set| set.contains(&y)).collect();
+                let sample = self.sample(u64::from(y), &bag, &target);
+                let predicted = match (self.link, &tables) {
+                    (Link::Spec(spec), _) => {
+                        let trainer = Trainer::try_new(registry, spec)?;
+                        link(trainer, (train, test), &parents, &target, &sample)?
+                    }
+                    (Link::Hinge, Some(tables)) => {
+                        hinge::predict(tables, &parents, &target, &sample)
+                    }
+                    (Link::Weka, Some(tables)) => weka::predict(tables, &parents, &target, &sample),
+                    (_, None) => Vec::new(),
+                };
+                let on = votes.iter_mut().zip(&predicted).filter(|(_, on)| **on);
+                on.for_each(|(votes, _)| votes[y as usize] += 1);
+                let name = format!("label {}", labels.name(y));
+                parents.push(Parent { name, train: target, test: predicted });
+            }
+        }
+        let mut sets = LabelSets::default();
+        for votes in votes {
+            sets.push((0..).zip(votes).filter(|(_, votes)| 2 * votes >= self.chains).map(|v| v.0));
+        }
+        Ok(sets)
+    }
+
+    /// The rows that a chain learns from.
+    fn bag(&self, chain: u64, rows: usize) -> Vec<u32> {
+        let draw = |r: u32| match self.chains {
+            1 => r,
+            _ => (content_hash(chain, &r.to_le_bytes()) % rows as u128) as u32,
+        };
+        (0..rows as u32).map(draw).collect()
+    }
+
+    /// The rows of `bag` that a link learns from.
+    fn sample(&self, seed: u64, bag: &[u32], target: &[bool]) -> Vec<u32> {
+        let mut left = (bag.len() as f64 * self.left_out).round() as usize;
+        let mut places: Vec<usize> = (0..bag.len()).collect();
+        places.sort_by_key(|place| content_hash(seed, &place.to_le_bytes()));
+        let mut keep = |row: &u32| {
+            let out = left > 0 && !target[*row as usize];
+            left -= usize::from(out);
+            !out
+        };
+        let mut sample: Vec<u32> =
+            places.into_iter().map(|place| bag[place]).filter(&mut keep).collect();
+        sample.sort_unstable();
+        sample
+    }
+}
+
+/// Which rows of `test` have a label, that the rows `sample` of `train` have as `target` says.
+fn link(
+    mut trainer: Trainer,
+    (train, test): (&RecordBatch, &RecordBatch),
+    parents: &[Parent],
+    target: &[bool],
+    sample: &[u32],
+) -> Result<Vec<bool>> {
+    if !sample.iter().any(|&r| target[r as usize]) {
+        return Ok(vec![false; test.num_rows()]);
+    }
+    let mut labels = ListBuilder::new(StringBuilder::new());
+    for &r in sample {
+        if target[r as usize] {
+            labels.values().append_value("on");
+        }
+        labels.append(true);
+    }
+    let labels: ArrayRef = Arc::new(labels.finish());
+    let learn = with_parents(train, parents, |parent| &parent.train)?;
+    trainer.observe(&labels, &take(&learn, &UInt32Array::from(sample.to_vec()), None)?)?;
+    let ask = with_parents(test, parents, |parent| &parent.test)?;
+    let sets = trainer.finish()?.predict(&ask)?;
+    Ok((0..sets.len()).map(|r| sets.value_length(r) > 0).collect())
+}
+
+/// The features of `batch` and a flag for each parent.
+fn with_parents(
+    batch: &RecordBatch,
+    parents: &[Parent],
+    of: impl Fn(&Parent) -> &Vec<bool>,
+) -> Result<ArrayRef> {
+    let schema = batch.schema();
+    let labels = schema.index_of("labels")?;
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (i, field) in schema.fields().iter().enumerate().filter(|(i, _)| *i != labels) {
+        fields.push(Arc::clone(field));
+        columns.push(Arc::clone(batch.column(i)));
+    }
+    for parent in parents {
+        fields.push(Arc::new(Field::new(&parent.name, DataType::Boolean, false)));
+        columns.push(Arc::new(BooleanArray::from(of(parent).clone())));
+    }
+    Ok(root(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?))
+}
+
+/// The sets that `spec` predicts, or the most probable label where that is none.
+pub fn never_empty(
+    registry: &Registry,
+    spec: &str,
+    train: &RecordBatch,
+    test: &RecordBatch,
+) -> Result<LabelSets> {
+    let mut trainer = Trainer::try_new(registry, spec)?;
+    trainer.observe_batch(train, "labels")?;
+    let model = trainer.finish()?;
+    let universe = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
+    let ids: Vec<Option<u32>> =
+        model.space().labels.names().map(|name| universe.universe().get(name)).collect();
+    let rows = model.read(&split_columns(test, "labels")?.1)?;
+    let (mut sets, mut scores) = (LabelSets::default(), Vec::new());
+    let scorer = model.scorer()?;
+    scorer.predict(&rows, &mut sets)?;
+    scorer.score(&rows, &mut scores)?;
+    let mut filled = LabelSets::default();
+    for (set, scores) in sets.iter().zip(scores.chunks(ids.len().max(1))) {
+        let best =
+            (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)));
+        let one: Vec<u32> = best.into_iter().map(|y| y as u32).collect();
+        let set = if set.is_empty() { &one[..] } else { set };
+        let mut set: Vec<u32> = set.iter().filter_map(|&y| ids[y as usize]).collect();
+        set.sort_unstable();
+        filled.push(set);
+    }
+    Ok(filled)
+}
