@@ -51,6 +51,9 @@ fn main() {
     report("score against COPY of labelflow", a / c, "at most 1.5", a / c <= 1.5);
     let [a, b] = best([&|| fit("1", "data.parquet"), &|| fit("2", "data.parquet")]);
     report("fit, one core against two", a / b, "at least 1.8", a / b >= 1.8);
+    // What a thread costs once, its first use of memory, counts for less.
+    let [a, b] = best([&|| fit("1", "four.parquet"), &|| fit("2", "four.parquet")]);
+    report("the same, four times the rows", a / b, "at least 1.8", a / b >= 1.8);
     let [a, b] = best([&|| score("1", "data.parquet"), &|| score("2", "data.parquet")]);
     report("score, one core against two", a / b, "at least 1.8", a / b >= 1.8);
     let [a, b] = best([&|| fit("2", "data.parquet"), &|| fit("2", "tenth.parquet")]);

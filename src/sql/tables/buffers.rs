@@ -100,9 +100,10 @@ impl Buffers {
 }
 
 impl Free {
-    /// A buffer of `size` bytes, or of at most half as many more.
+    /// The smallest buffer of `size` bytes or more, unless it is much larger: the last row group of a
+    /// file is a short one.
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
-        let mut fitting = self.by_size.range_mut(size..=size + size / 2);
+        let mut fitting = self.by_size.range_mut(size..=size.saturating_mul(8));
         match fitting.find_map(|(_, buffers)| buffers.pop()) {
             Some(buffer) => {
                 self.bytes -= buffer.len();
@@ -110,7 +111,7 @@ impl Free {
             }
             None => {
                 // Full of sizes that nobody asks for any more.
-                if self.bytes > KEPT / 2 {
+                if self.bytes + size > KEPT {
                     *self = Free::default();
                 }
                 None
