@@ -186,8 +186,8 @@ mod tests {
             assert_eq!(found[1], bytes[199_990..]);
             assert!(found[2].is_empty());
         }
-        assert!(read(&[0..10]).is_none());
-        assert!(read(&[0..200_001]).is_none());
-        assert!(read(&[0..u64::MAX]).is_none());
+        for bad in [0..10, 0..200_001, 0..u64::MAX] {
+            assert!(read(std::slice::from_ref(&bad)).is_none(), "{bad:?}");
+        }
     }
 }
