@@ -2,8 +2,7 @@
 //!
 //! A scan asks for all columns of a row group at a time, and gives them back at the end of it. An
 //! allocator returns blocks of that size to the system; to get them again costs a page fault for
-//! every 4 KB, which is a sixth of the time of a scan and keeps two threads from being twice as fast
-//! as one. So the blocks are kept here until the next row group.
+//! every 4 KB, a tenth of the time of a scan. So the blocks are kept here until the next row group.
 
 use super::visible::Bytes;
 use datafusion::object_store::local::LocalFileSystem;
