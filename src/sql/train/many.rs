@@ -33,6 +33,8 @@ pub(super) struct ManyModels {
     /// The group of each waiting row.
     groups: Vec<usize>,
     bytes: usize,
+    /// Bytes of rows that wait for the length of a vector, however many they are.
+    held: usize,
     writer: ModelWriter,
 }
 
@@ -45,6 +47,7 @@ impl ManyModels {
             waiting: Vec::new(),
             groups: Vec::new(),
             bytes: 0,
+            held: 0,
             writer: ModelWriter::default(),
         })
     }
@@ -61,7 +64,7 @@ impl ManyModels {
 
     /// Takes the waiting rows, group by group in the order in which they came.
     fn sorted(&mut self) -> Sorted {
-        self.bytes = 0;
+        (self.bytes, self.held) = (0, 0);
         let (batches, groups) =
             (std::mem::take(&mut self.waiting), std::mem::take(&mut self.groups));
         Sorted::new(batches, groups, self.models.groups())
@@ -81,6 +84,7 @@ impl ManyModels {
             let end = rows.groups.partition_point(|&g| g < last);
             self.waiting = Vec::from_iter(rows.rows(end..rows.groups.len())?);
             self.groups = rows.groups.split_off(end);
+            self.held = self.waiting.iter().map(Batch::bytes).sum();
         }
         let mut next = 0;
         for range in rows.chunks() {
@@ -251,6 +255,7 @@ impl GroupsAccumulator for ManyModels {
     }
 
     fn size(&self) -> usize {
-        self.models.heap_size() + self.bytes + self.groups.capacity() * size_of::<usize>()
+        let groups = self.groups.capacity() * size_of::<usize>();
+        self.models.heap_size() + self.bytes + self.held + groups
     }
 }
