@@ -37,9 +37,14 @@ fn main() {
     };
     let score = |threads: &str, data: &str| {
         let (data, out) = (path(data), path("scored.parquet"));
+        // To free an old file of that size takes longer than to read one.
+        let _ = std::fs::remove_file(&out);
         cli(&["score", "--threads", threads, "--model", &path("m.labelflow"), &data, "-o", &out])
     };
-    let sql = |query: &str, threads: &str| cli(&["sql", "--threads", threads, query]);
+    let sql = |query: &str, threads: &str| {
+        let _ = std::fs::remove_file(path("copy.parquet"));
+        cli(&["sql", "--threads", threads, query])
+    };
 
     let [a, b, c] =
         best([&|| fit("0", "data.parquet"), &|| sql(&sum, "0"), &|| sql(&numbers, "0")]);

@@ -6,6 +6,7 @@
 mod cache;
 mod call;
 mod error;
+mod even;
 mod info;
 mod learn;
 mod merge;
@@ -13,6 +14,7 @@ mod metrics;
 mod model_argument;
 mod ordered;
 mod pack;
+mod parquet;
 mod query;
 mod rank_metrics;
 mod scoring;

@@ -17,9 +17,8 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
@@ -137,14 +136,35 @@ impl ExecutionPlan for OrderedProjection {
         }
         let schema = self.schema();
         let columns: Arc<[_]> = self.0.expr().iter().map(|e| Arc::clone(&e.expr)).collect();
-        // Reading has a task of its own; finished batches may wait for their turn.
-        let input = spawn_buffered(self.0.input().execute(partition, context)?, 2);
+        // Finished batches may wait for their turn.
+        let input = read_apart(self.0.input().execute(partition, context)?);
         let output = {
             let schema = Arc::clone(&schema);
             input.map(move |batch| project(batch, Arc::clone(&columns), Arc::clone(&schema)))
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, output.buffered(2 * threads))))
     }
+}
+
+/// The batches of `input`, read on one thread.
+///
+/// An allocator has memory of its own for each thread. Tasks move from thread to thread, and the
+/// memory for the batches of a scan would be set aside for each of them.
+fn read_apart(mut input: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let mut batches = RecordBatchReceiverStream::builder(input.schema(), 2);
+    let (sender, handle) = (batches.tx(), tokio::runtime::Handle::current());
+    batches.spawn_blocking(move || {
+        handle.block_on(async {
+            while let Some(batch) = input.next().await {
+                // Nobody waits for more rows.
+                if sender.send(batch).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(())
+    });
+    batches.build()
 }
 
 async fn project(

@@ -1,13 +1,16 @@
 //! Sessions with everything labelflow brings.
 
 use super::error::from_datafusion;
+use super::even::EvenRows;
 use super::ordered::PredictInOrder;
+use super::parquet::WriteByColumn;
 use super::{FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
 use crate::models::Registry;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use std::sync::Arc;
 
 /// The settings of a [`session`].
 #[derive(Debug, Clone)]
@@ -55,11 +58,14 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
+    let mut rules = PredictInOrder::among_others();
+    rules.push(Arc::new(WriteByColumn));
+    rules.push(Arc::new(EvenRows(Arc::clone(&runtime))));
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features()
-        .with_physical_optimizer_rules(PredictInOrder::among_others())
+        .with_physical_optimizer_rules(rules)
         .build();
     let ctx = SessionContext::new_with_state(state);
     register_with(&ctx, options.registry.clone());

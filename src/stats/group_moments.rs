@@ -32,6 +32,9 @@ pub struct GroupMoments {
     m2: Vec<f64>,
 }
 
+/// Weights, means and sums of squared deviations of the features of a group.
+pub(crate) type Moments<'a> = (&'a [f64], &'a [f64], &'a [f64]);
+
 /// Sums of a block: one slot per group that occurs in it, each about its own centre.
 #[derive(Default)]
 struct Block {
@@ -69,13 +72,9 @@ impl GroupMoments {
             block.recentre(&wanted, width);
             block.add_rows(rows, &groups, &wanted);
         }
+        block.finish();
         for (slot, &group) in block.groups.iter().enumerate() {
-            for d in 0..width {
-                let moment = block.moment(slot * width + d);
-                if moment.n > 0.0 {
-                    self.add(group, d, &moment);
-                }
-            }
+            self.add_moments(group, block.moments(slot * width..(slot + 1) * width));
         }
     }
 
@@ -94,7 +93,13 @@ impl GroupMoments {
 
     /// Adds the moments of group `from` of `other` to a group.
     fn add_group(&mut self, group: u32, other: &Self, from: u32) {
-        let Some((n, mean, m2)) = other.group(from) else { return };
+        if let Some(moments) = other.group(from) {
+            self.add_moments(group, moments);
+        }
+    }
+
+    /// Adds weights, means and sums of squares of all features to a group.
+    fn add_moments(&mut self, group: u32, (n, mean, m2): Moments<'_>) {
         self.ensure(group as usize + 1);
         for start in (0..self.width).step_by(PIECE) {
             let piece = start..(start + PIECE).min(self.width);
@@ -103,7 +108,8 @@ impl GroupMoments {
             let one = n[piece.clone()].iter().all(|n| *n == weight);
             if !(one && (weight == 0.0 || self.add_alike(group, piece.clone(), weight, means, m2s)))
             {
-                piece.for_each(|d| self.add(group, d, &other.get(from, d)));
+                let moment = |d: usize| Moment { n: n[d], mean: mean[d], m2: m2[d] };
+                piece.for_each(|d| self.add(group, d, &moment(d)));
             }
         }
     }
@@ -196,7 +202,7 @@ impl GroupMoments {
 
     /// Weights, means and sums of squares of the dense features in `group`, if it was seen.
     #[inline]
-    pub(crate) fn group(&self, group: u32) -> Option<(&[f64], &[f64], &[f64])> {
+    pub(crate) fn group(&self, group: u32) -> Option<Moments<'_>> {
         let cells = group as usize * self.width..(group as usize + 1) * self.width;
         let seen = self.width > 0 && cells.end <= self.n.len();
         seen.then(|| (&self.n[cells.clone()], &self.mean[cells.clone()], &self.m2[cells]))
@@ -384,26 +390,41 @@ impl Block {
         }
     }
 
-    /// The moments summed at `i`.
-    fn moment(&self, i: usize) -> Moment {
-        let n = self.n[i];
-        if n == 0.0 {
-            return Moment::default();
+    /// Makes means and sums of squares about them of the sums; see [`Block::moments`].
+    fn finish(&mut self) {
+        let len = self.n.len();
+        let (n, centre) = (&self.n[..len], &self.centre[..len]);
+        let (sum, squares) = (&mut self.sum[..len], &mut self.squares[..len]);
+        for i in 0..len {
+            let seen = n[i] > 0.0;
+            let offset = saturate(sum[i] / n[i]);
+            let m2 = saturate(squares[i] - sum[i] * offset).max(0.0);
+            squares[i] = if seen { m2 } else { 0.0 };
+            sum[i] = if seen { saturate(centre[i] + offset) } else { 0.0 };
         }
-        let offset = saturate(self.sum[i] / n);
-        let m2 = saturate(self.squares[i] - self.sum[i] * offset).max(0.0);
-        Moment { n, mean: saturate(self.centre[i] + offset), m2 }
+    }
+
+    /// The moments of the features of a slot, once the block is finished.
+    fn moments(&self, cells: Range<usize>) -> Moments<'_> {
+        (&self.n[cells.clone()], &self.sum[cells.clone()], &self.squares[cells])
     }
 
     /// The slots in which the centre is so far from the mean that digits are lost.
     fn cancelled(&self, width: usize) -> Vec<bool> {
-        let lost = |i: usize| {
-            let (n, squares) = (self.n[i], self.squares[i]);
-            let m2 = squares - self.sum[i] * (self.sum[i] / n);
-            // A sum that overflowed is lost too.
-            n > 0.0 && squares != 0.0 && (m2.is_nan() || m2 < CANCELLED * squares)
+        let slot = |slot: usize| {
+            let cells = slot * width..(slot + 1) * width;
+            let (n, squares) = (&self.n[cells.clone()], &self.squares[cells.clone()]);
+            let sum = &self.sum[cells];
+            let mut lost = false;
+            for d in 0..width {
+                let m2 = squares[d] - sum[d] * (sum[d] / n[d]);
+                // A sum that overflowed is lost too: it is no number.
+                let kept = m2 >= CANCELLED * squares[d];
+                lost |= (n[d] > 0.0) & (squares[d] != 0.0) & !kept;
+            }
+            lost
         };
-        (0..self.groups.len()).map(|slot| (slot * width..(slot + 1) * width).any(lost)).collect()
+        (0..self.groups.len()).map(slot).collect()
     }
 
     /// Starts the slots that are wanted anew, about the mean found so far.
@@ -411,7 +432,8 @@ impl Block {
         for (slot, _) in wanted.iter().enumerate().filter(|(_, w)| **w) {
             for i in slot * width..(slot + 1) * width {
                 if self.n[i] > 0.0 {
-                    self.centre[i] = self.moment(i).mean;
+                    let offset = saturate(self.sum[i] / self.n[i]);
+                    self.centre[i] = saturate(self.centre[i] + offset);
                 }
                 (self.n[i], self.sum[i], self.squares[i]) = (0.0, 0.0, 0.0);
             }

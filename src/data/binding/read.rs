@@ -13,8 +13,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type};
 use std::sync::Arc;
 
-/// Rows that are turned from columns into rows at a time: numbers in a line of the cache.
-const LINE: usize = 8;
+/// Rows that are turned from columns into rows at a time: four lines of the cache of each column,
+/// which the processor fetches ahead, and few enough for the rows to stay in it.
+const ROWS: usize = 32;
 /// The number of a name that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -434,13 +435,14 @@ fn transpose(dense: &[(u32, Float64Array)], space: &FeatureSpace, rows: &mut Row
     let mut finite = true;
     // Every number is written: old ones need no clearing.
     rows.dense.resize(rows.len * width, f64::NAN);
-    for (block, out) in rows.dense.chunks_mut((LINE * width).max(1)).enumerate() {
-        let start = block * LINE;
+    for (block, out) in rows.dense.chunks_mut((ROWS * width).max(1)).enumerate() {
+        let start = block * ROWS;
         let at = start..start + out.len() / width;
+        // All columns at once: while one waits for memory, others are fetched.
+        for column in &columns {
+            finite &= column[at.clone()].iter().fold(true, |all, v| all & v.is_finite());
+        }
         for (i, columns) in columns.chunks(4).enumerate() {
-            for column in columns {
-                finite &= column[at.clone()].iter().fold(true, |all, v| all & v.is_finite());
-            }
             let rows = out.chunks_exact_mut(width).zip(at.clone());
             if let [a, b, c, d] = columns {
                 rows.for_each(|(row, r)| {

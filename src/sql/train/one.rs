@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Rows that are learned together. Moments are summed block by block, so with blocks of one length
 /// the last digits do not depend on the batches in which a file happens to be read.
-const BLOCK: usize = 8192;
+const BLOCK: usize = 2048;
 
 /// One model over all rows.
 #[derive(Debug)]
