@@ -92,7 +92,7 @@ impl Describe {
         );
         let bar = output::bar("describing", None);
         let query = data.query(&query).await?;
-        let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        let batches = run_to_end(query, output::watch(&bar, "describing")).await?;
         bar.finish_and_clear();
         let found = batches.iter().find(|b| b.num_rows() > 0).and_then(|batch| {
             let model = batch.column(0).as_binary_view_opt().filter(|m| m.is_valid(0))?;

@@ -71,7 +71,7 @@ impl Fit {
         );
         let bar = output::bar("learning", None);
         let query = data.query(&query).await?;
-        let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        let batches = run_to_end(query, output::watch(&bar, "fitting")).await?;
         bar.finish_and_clear();
         let model = batches.iter().find(|b| b.num_rows() > 0).map(|b| b.column(0));
         match model.and_then(|m| m.as_binary_view_opt()).filter(|m| m.is_valid(0)) {

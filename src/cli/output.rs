@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A bar on a terminal, nothing when piped.
 pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
@@ -20,40 +21,54 @@ pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
         None => ProgressBar::no_length(),
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
-    let with_total = "{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)";
-    let without = "{msg} {human_pos} ({per_sec})";
-    let template = if total.is_some() { with_total } else { without };
+    draw_as(&bar, if total.is_some() { WITH_TOTAL } else { "{msg} {human_pos} ({per_sec})" });
+    bar.set_message(what.to_string());
+    bar
+}
+
+const WITH_TOTAL: &str = "{msg} {bar:30} {human_pos} of {human_len} rows ({per_sec}, {eta} left)";
+
+fn draw_as(bar: &ProgressBar, template: &str) {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.set_message(what.to_string());
+}
+
+/// As [`bar`], for steps that may take long: the time goes on between them.
+pub(super) fn steps(what: &str, total: u64) -> ProgressBar {
+    let bar = bar(what, Some(total));
+    draw_as(&bar, "{msg} {bar:30} {human_pos} of {human_len} ({elapsed} so far)");
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
     bar
 }
 
 /// Lines on a terminal that are written anew, nothing when piped.
 pub(super) fn lines(text: &str) -> ProgressBar {
-    let bar = ProgressBar::no_length();
-    bar.set_draw_target(ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg}") {
-        bar.set_style(style);
-    }
-    bar.set_message(text.to_string());
+    let bar = bar(text, None);
+    draw_as(&bar, "{msg}");
     bar
 }
 
-/// Shows the progress of a query on `bar`.
-pub(super) fn show(bar: &ProgressBar, progress: Progress) {
-    if let Some(total) = progress.total
-        && bar.length() != Some(total)
-    {
-        bar.set_length(total);
-        if let Ok(style) = ProgressStyle::with_template(
-            "{msg} {bar:30} {human_pos} of {human_len} rows ({per_sec}, {eta} left)",
-        ) {
-            bar.set_style(style);
+/// Shows the progress of a query on `bar`: its rows, and when all are read what is done `then`.
+pub(super) fn watch(bar: &ProgressBar, then: &'static str) -> impl FnMut(Progress) + Send + use<> {
+    let bar = bar.clone();
+    let mut reading = true;
+    move |progress| {
+        if let Some(total) = progress.total
+            && bar.length() != Some(total)
+        {
+            bar.set_length(total);
+            draw_as(&bar, WITH_TOTAL);
         }
+        bar.set_position(progress.rows);
+        if std::mem::replace(&mut reading, !progress.read) && progress.read {
+            bar.set_message(then);
+            draw_as(&bar, "{msg} {spinner} {human_pos} rows read, {elapsed} so far");
+        }
+        bar.tick();
     }
-    bar.set_position(progress.rows);
 }
 
 /// How results are printed.
@@ -248,6 +263,6 @@ where
 }
 
 /// A number of seconds for people.
-pub(super) fn seconds(elapsed: std::time::Duration) -> String {
+pub(super) fn seconds(elapsed: Duration) -> String {
     format!("{:.1} s", elapsed.as_secs_f64())
 }

@@ -77,15 +77,11 @@ pub(super) async fn write_rows(
             let copy = copy_statement(query, ctx, name, format).await?;
             let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
             let mut rows = 0;
-            run_each(
-                query,
-                |p| output::show(bar, p),
-                |batch| {
-                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
-                    rows += counts.map_or(0, |c| c.iter().flatten().sum::<u64>());
-                    Ok(())
-                },
-            )
+            run_each(query, output::watch(bar, "writing"), |batch| {
+                let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
+                rows += counts.map_or(0, |c| c.iter().flatten().sum::<u64>());
+                Ok(())
+            })
             .await
             .map_err(unwritten)?;
             rows
@@ -115,14 +111,10 @@ async fn write_stream(
     let file = BufWriter::new(File::create(name).map_err(failed)?);
     let mut writer = StreamWriter::try_new(file, query.schema().as_arrow())?;
     let mut rows = 0;
-    run_each(
-        query,
-        |p| output::show(bar, p),
-        |batch| {
-            rows += batch.num_rows() as u64;
-            Ok(writer.write(&batch)?)
-        },
-    )
+    run_each(query, output::watch(bar, "writing"), |batch| {
+        rows += batch.num_rows() as u64;
+        Ok(writer.write(&batch)?)
+    })
     .await?;
     writer.finish()?;
     writer.into_inner()?.into_inner().map_err(|e| failed(e.into_error()))?;

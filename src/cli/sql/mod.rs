@@ -133,17 +133,13 @@ impl Runner {
         let mut printer = Printer::new(self.format);
         let mut rows = 0;
         let out = &mut self.out;
-        let ended = run_each(
-            query,
-            |p| output::show(&bar, p),
-            |batch| {
-                rows += batch.num_rows();
-                if printer.streams() {
-                    bar.finish_and_clear();
-                }
-                if has_rows { printer.push(&batch, out) } else { Ok(()) }
-            },
-        );
+        let ended = run_each(query, output::watch(&bar, "running"), |batch| {
+            rows += batch.num_rows();
+            if printer.streams() {
+                bar.finish_and_clear();
+            }
+            if has_rows { printer.push(&batch, out) } else { Ok(()) }
+        });
         let ended = ended.await;
         bar.finish_and_clear();
         if ended.is_err() {
