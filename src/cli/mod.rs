@@ -13,6 +13,7 @@ mod generate;
 mod import;
 mod inspect;
 mod labelled;
+mod lists;
 mod merge;
 mod output;
 mod report;

@@ -1,9 +1,11 @@
 //! Progress bars, tables and files on their way out.
 
+use super::lists::{BETWEEN, items, joined};
 use crate::error::{Error, Result};
 use crate::sql::Progress;
 use crate::store::AtomicFile;
-use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -104,7 +106,7 @@ impl Printer {
     /// Prints or takes the next rows.
     pub(super) fn push(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()> {
         let batch = readable(batch)?;
-        let written = match self.format {
+        match self.format {
             Format::Table => {
                 self.table.push(batch);
                 Ok(())
@@ -113,9 +115,8 @@ impl Printer {
                 let has_head = std::mem::replace(&mut self.has_head, true);
                 write_csv(out, &batch, !has_head)
             }
-            Format::Json => write_json(out, &batch),
-        };
-        written.map_err(to_output)
+            Format::Json => write_json(out, &batch).map_err(to_output),
+        }
     }
 
     /// Prints what is left; `schema` is that of the query, for one without rows.
@@ -152,8 +153,8 @@ fn readable(batch: &RecordBatch) -> Result<RecordBatch> {
             field.data_type(),
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView
         ) {
-            let bytes = arrow::compute::cast(column, &DataType::LargeBinary)?;
-            let bytes: &arrow::array::LargeBinaryArray = arrow::array::AsArray::as_binary(&bytes);
+            let bytes = cast(column, &DataType::LargeBinary)?;
+            let bytes = bytes.as_binary::<i64>();
             let sizes: StringArray =
                 bytes.iter().map(|b| b.map(|b| format!("<{} bytes>", b.len()))).collect();
             fields.push(Arc::new(Field::new(field.name(), DataType::Utf8, true)));
@@ -166,23 +167,24 @@ fn readable(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-/// A value as text: lists as `a;b`, structs as Arrow prints them.
+/// The values of a column as texts: lists as `a;b`, structs as Arrow prints them.
+fn texts(name: &str, column: &ArrayRef) -> Result<Vec<String>> {
+    if items(column.data_type()).is_some_and(|item| !item.data_type().is_nested()) {
+        let lists = joined(name, column)?;
+        return Ok(lists.iter().map(|text| text.unwrap_or_default().to_string()).collect());
+    }
+    (0..column.len()).map(|row| text(column, row)).collect()
+}
+
 fn text(column: &ArrayRef, row: usize) -> Result<String> {
     if column.is_null(row) {
         return Ok(String::new());
     }
-    if let DataType::LargeList(item)
-    | DataType::FixedSizeList(item, _)
-    | DataType::ListView(item)
-    | DataType::LargeListView(item) = column.data_type()
-    {
-        let plain = DataType::List(Arc::clone(item));
-        return text(&arrow::compute::cast(&column.slice(row, 1), &plain)?, 0);
-    }
-    if let Some(list) = arrow::array::AsArray::as_list_opt::<i32>(column.as_ref()) {
-        let values = list.value(row);
+    if let Some(item) = items(column.data_type()) {
+        let lists = cast(&column.slice(row, 1), &DataType::List(Arc::clone(item)))?;
+        let values = lists.as_list::<i32>().value(0);
         let items = (0..values.len()).map(|i| text(&values, i)).collect::<Result<Vec<_>>>()?;
-        return Ok(items.join(";"));
+        return Ok(items.join(BETWEEN));
     }
     let options = FormatOptions::default();
     Ok(ArrayFormatter::try_new(column.as_ref(), &options)?.value(row).to_string())
@@ -197,16 +199,19 @@ pub(super) fn csv_field(text: &str) -> String {
     }
 }
 
-fn write_csv(out: &mut dyn Write, batch: &RecordBatch, head: bool) -> std::io::Result<()> {
+fn write_csv(out: &mut dyn Write, batch: &RecordBatch, head: bool) -> Result<()> {
+    let schema = batch.schema();
+    let names = || schema.fields().iter().map(|f| f.name());
     if head {
-        let schema = batch.schema();
-        let names: Vec<String> = schema.fields().iter().map(|f| csv_field(f.name())).collect();
-        writeln!(out, "{}", names.join(","))?;
+        let names: Vec<String> = names().map(|name| csv_field(name)).collect();
+        writeln!(out, "{}", names.join(",")).map_err(to_output)?;
     }
+    let columns = names().zip(batch.columns());
+    let columns: Vec<Vec<String>> =
+        columns.map(|(name, column)| texts(name, column)).collect::<Result<_>>()?;
     for row in 0..batch.num_rows() {
-        let values: Result<Vec<String>> =
-            batch.columns().iter().map(|c| text(c, row).map(|t| csv_field(&t))).collect();
-        writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
+        let fields: Vec<String> = columns.iter().map(|column| csv_field(&column[row])).collect();
+        writeln!(out, "{}", fields.join(",")).map_err(to_output)?;
     }
     Ok(())
 }
