@@ -4,7 +4,7 @@ use super::columns::{ColumnOptions, LearnOptions, literal};
 use super::labelled::LabelledTable;
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
-use crate::models::Registry;
+use crate::models::{Registry, Trainer};
 use crate::sql::{SessionOptions, run_to_end};
 use crate::store::{AtomicFile, from_bytes, write_atomically};
 use arrow::array::{Array, AsArray};
@@ -37,7 +37,7 @@ impl Fit {
     pub(super) fn run(&self) -> Result<()> {
         // What can be refused is refused before the scan.
         let algorithm = self.learn.spec(&self.algorithm)?;
-        Registry::default().resolve(&algorithm)?;
+        Trainer::try_new(&Registry::default(), &algorithm)?;
         AtomicFile::try_new(&self.output)?;
         let start = Instant::now();
         let bytes = block_on(self.threads, self.learn(&algorithm))?;
@@ -62,6 +62,13 @@ impl Fit {
             SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
         let data =
             LabelledTable::open(&self.input, &self.columns, &self.learn.labels, options).await?;
+        let (named, spec) = Registry::default().resolve(algorithm)?;
+        if let Some(column) = (named.features)(&spec)?.given_size.filter(|c| !data.has(c)) {
+            eprintln!(
+                "note: there is no column `{column}`, which gives the size of each set; rows to score \
+                 need it"
+            );
+        }
         let query = format!(
             "SELECT train_labels({}, {}, {}) AS model FROM {}",
             literal(algorithm),

@@ -1,6 +1,6 @@
 //! A table with its label sets and features chosen: what `fit`, `describe` and `evaluate` begin with.
 
-use super::columns::{ColumnOptions, LabelOptions, list, literal};
+use super::columns::{ColumnOptions, LabelOptions, is_in, list, literal};
 use crate::error::Result;
 use crate::sql::{FileTables, SessionOptions, from_datafusion, session};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -41,6 +41,11 @@ impl LabelledTable {
         let features = list(&columns.features(schema)?);
         let schema = SchemaRef::clone(schema);
         Ok(LabelledTable { ctx, schema, table, labels, features })
+    }
+
+    /// Whether `name` is a column, or a field of one.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.schema.fields().iter().any(|f| is_in(f.name(), name))
     }
 
     /// Plans a query of the table.

@@ -393,3 +393,21 @@ fn help_names_every_command() {
     }
     assert!(place.ok(&["algorithms"]).contains("naibx"));
 }
+
+#[test]
+fn a_column_that_gives_the_size_may_come_later() {
+    let place = Workplace::with_data();
+    let fit = ["fit", "t.parquet", "--algorithm", "naibx(size=given(n))", "-o", "m.labelflow"];
+    let output = place.run(&fit);
+    let text = String::from_utf8(output.stderr).unwrap();
+    let note =
+        "note: there is no column `n`, which gives the size of each set; rows to score need it";
+    assert!(output.status.success() && text.lines().any(|l| l == note), "{text}");
+    place.rows("COPY (SELECT *, id % 3 AS n FROM 't.parquet') TO 'n.parquet'");
+    place.ok(&split("score --model m.labelflow n.parquet -o s.parquet"));
+    let sizes = "SELECT count(*) FROM 's.parquet' WHERE cardinality(predicted_labels) = n";
+    assert_eq!(place.rows(sizes), ["200"]);
+    let output = place.run(&["fit", "n.parquet", "--algorithm", "naibx(size=given(n))", "-o", "m"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !text.contains("no column"), "{text}");
+}
