@@ -105,7 +105,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
     done.map_err(Failure::Own)
 }
 
-/// Runs `work` on a runtime with `threads` threads (0 is one per core).
+/// Runs `work` with `threads` threads (0 is one per core), both where it waits and where it computes.
 fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
     // A runtime with one worker would work on that and on the calling thread: two.
     let mut builder = match threads {
@@ -114,6 +114,11 @@ fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<
     };
     if threads > 1 {
         builder.worker_threads(threads);
+    }
+    if threads > 0 {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        // There is one for the process: one that is there already was asked for by the same option.
+        let _ = pool.thread_name(|i| format!("compute-{i}")).build_global();
     }
     let runtime =
         builder.enable_time().build().map_err(|e| Error::io("the thread pool cannot start", e))?;
