@@ -93,7 +93,7 @@ impl Evaluate {
             }
             for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
                 for note in &outcome.notes {
-                    eprintln!("note: {}: {note}", outcome.spec);
+                    output::tell(&format!("note: {}: {note}", outcome.spec));
                 }
             }
             let labels = match &test {

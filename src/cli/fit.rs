@@ -44,16 +44,16 @@ impl Fit {
         write_atomically(&self.output, &bytes)?;
         let model = from_bytes(&bytes, &Registry::default())?;
         for note in model.notes() {
-            eprintln!("note: {note}");
+            output::tell(&format!("note: {note}"));
         }
-        eprintln!(
+        output::tell(&format!(
             "learned {} labels from {} rows and {} features in {}: {}",
             model.space().labels.len(),
             model.rows(),
             model.space().features.len(),
             output::seconds(start.elapsed()),
             self.output.display()
-        );
+        ));
         Ok(())
     }
 
@@ -64,10 +64,10 @@ impl Fit {
             LabelledTable::open(&self.input, &self.columns, &self.learn.labels, options).await?;
         let (named, spec) = Registry::default().resolve(algorithm)?;
         if let Some(column) = (named.features)(&spec)?.given_size.filter(|c| !data.has(c)) {
-            eprintln!(
+            output::tell(&format!(
                 "note: there is no column `{column}`, which gives the size of each set; rows to score \
                  need it"
-            );
+            ));
         }
         let query = format!(
             "SELECT train_labels({}, {}, {}) AS model FROM {}",

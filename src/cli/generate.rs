@@ -53,7 +53,8 @@ impl Generate {
         if self.drift {
             generator = generator.with_drift();
             let names = generator.switching_labels().join(", ");
-            eprintln!("from row {} on these labels switch meaning: {names}", self.rows / 2);
+            let from = self.rows / 2;
+            output::tell(&format!("from row {from} on these labels switch meaning: {names}"));
         }
         block_on(
             0,

@@ -1,6 +1,7 @@
 //! A table with its label sets and features chosen: what `fit`, `describe` and `evaluate` begin with.
 
 use super::columns::{ColumnOptions, LabelOptions, is_in, list, literal};
+use super::output::tell;
 use crate::error::Result;
 use crate::sql::{FileTables, SessionOptions, from_datafusion, session};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,7 +37,7 @@ impl LabelledTable {
         let schema = data.schema().inner();
         let labels = columns.label_sets(schema, input, reading, FileTables::is_csv(&data))?;
         if let Some(note) = columns.note(schema) {
-            eprintln!("note: {note}");
+            tell(&format!("note: {note}"));
         }
         let features = list(&columns.features(schema)?);
         let schema = SchemaRef::clone(schema);

@@ -1,7 +1,11 @@
 //! The command line: arguments, one library call, output.
 //!
 //! Results go to standard output, everything else to standard error. An error is one sentence;
-//! the exit code is 2 for bad usage or input and 1 for other failures.
+//! the exit code is 2 for bad usage or input and 1 for other failures. SIGINT and SIGTERM leave
+//! nothing half-written: 130 and 143.
+
+// A closed pipe is no reason to panic: `output::say` and `output::tell` print.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod algorithms;
 mod columns;
@@ -18,6 +22,7 @@ mod merge;
 mod output;
 mod report;
 mod score;
+mod signals;
 mod sink;
 mod sql;
 mod stream;
@@ -72,10 +77,13 @@ pub fn main() -> ExitCode {
             let _ = error.print();
             ExitCode::from(error.exit_code() as u8)
         }
+        // Whoever closes the pipe has read enough.
+        Err(Failure::Own(error)) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Own(error)) => {
             // DataFusion writes some of its messages on several lines.
             let message = error.to_string();
-            eprintln!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" "));
+            let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            output::tell(&format!("error: {message}"));
             ExitCode::from(if error.kind().is_user_error() { 2 } else { 1 })
         }
     }
@@ -88,6 +96,10 @@ enum Failure {
 
 fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<(), Failure> {
     let cli = Cli::try_parse_from(stream::joined(args)).map_err(Failure::Usage)?;
+    if !matches!(cli.command, Command::Stream(_)) {
+        // A stream ends in its own order, after the batch at hand.
+        signals::remove_and_end().map_err(Failure::Own)?;
+    }
     let done = match cli.command {
         Command::Demo(command) => command.run(),
         Command::Generate(command) => command.run(),

@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,16 +132,29 @@ impl Printer {
     }
 }
 
-fn to_output(error: std::io::Error) -> Error {
-    Error::io("standard output", error)
+/// An error of standard output.
+pub(super) fn to_output(error: std::io::Error) -> Error {
+    Error::io(STDOUT, error)
 }
 
-/// A closed pipe is the reader's choice, not a failure.
-pub(super) fn finish(written: std::io::Result<()>) -> Result<()> {
-    match written {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|e| Error::io("standard output", e)),
-    }
+/// How errors of standard output begin.
+const STDOUT: &str = "standard output";
+
+/// Whether whoever reads standard output has closed it. It ends a command, but is no failure.
+pub(super) fn is_closed_pipe(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|e| e.downcast_ref::<std::io::Error>());
+    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) && error.to_string().starts_with(STDOUT)
+}
+
+/// Prints a line of results.
+pub(super) fn say(line: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}").map_err(to_output)
+}
+
+/// Prints a line that is no result to standard error; when nobody reads it, nothing is lost.
+pub(super) fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Models and other bytes are told by their size.
@@ -244,10 +257,7 @@ pub(super) fn print_table(lines: &[Vec<String>]) -> Result<()> {
             text.push_str(&cell);
             text.push_str("  ");
         }
-        let written = writeln!(out, "{}", text.trim_end());
-        if written.is_err() {
-            return finish(written);
-        }
+        writeln!(out, "{}", text.trim_end()).map_err(to_output)?;
     }
     Ok(())
 }
