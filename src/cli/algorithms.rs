@@ -1,6 +1,6 @@
 //! `labelflow algorithms`: the registry as a table.
 
-use super::output::print_table;
+use super::output::{print_table, say};
 use crate::error::Result;
 use crate::models::Registry;
 use clap::Args;
@@ -18,7 +18,7 @@ impl Algorithms {
         }
         print_table(&lines)?;
         for a in registry.algorithms() {
-            println!("\n{}: {}", a.name, a.reference);
+            say(&format!("\n{}: {}", a.name, a.reference))?;
             let mut lines = vec![vec![
                 "  parameter".into(),
                 "default".into(),

@@ -250,16 +250,15 @@ impl ColumnOptions {
             .iter()
             .map(|f| f.name().clone())
             .filter(|name| {
-                given.as_ref() == Some(name)
-                    || known.iter().any(|f| {
-                        &f.name == name
-                            || f.name
-                                .strip_prefix(name.as_str())
-                                .is_some_and(|r| r.starts_with('.'))
-                    })
+                given.as_ref() == Some(name) || known.iter().any(|f| is_in(name, &f.name))
             })
             .collect())
     }
+}
+
+/// Whether `feature` is `column`, or a field, key or entry of it.
+pub(super) fn is_in(column: &str, feature: &str) -> bool {
+    feature.strip_prefix(column).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

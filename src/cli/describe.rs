@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnOptions, LabelOptions};
 use super::labelled::LabelledTable;
-use super::output::{Format, finish, print_table};
+use super::output::{Format, print_table, say};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::evaluate::{DESCRIBE, Description, Frequent};
@@ -13,7 +13,6 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use clap::Args;
 use serde::Serialize;
-use std::io::Write;
 use std::path::Path;
 
 /// Arguments of `describe`.
@@ -53,7 +52,7 @@ impl Describe {
             match self.format {
                 Format::Table => {
                     if i > 0 {
-                        finish(writeln!(std::io::stdout()))?;
+                        say("")?;
                     }
                     report.print()?;
                 }
@@ -61,16 +60,16 @@ impl Describe {
                     let figures = report.figures();
                     if i == 0 {
                         let names: Vec<&str> = figures.iter().map(|f| f.0).collect();
-                        finish(writeln!(std::io::stdout(), "{}", names.join(",")))?;
+                        say(&names.join(","))?;
                     }
                     let values: Vec<String> =
                         figures.iter().map(|f| output::csv_field(&f.1)).collect();
-                    finish(writeln!(std::io::stdout(), "{}", values.join(",")))?;
+                    say(&values.join(","))?;
                 }
                 Format::Json => {
                     let line = serde_json::to_string(&report)
                         .map_err(|e| Error::internal(format!("a description: {e}")))?;
-                    finish(writeln!(std::io::stdout(), "{line}"))?;
+                    say(&line)?;
                 }
             }
         }
@@ -92,7 +91,7 @@ impl Describe {
         );
         let bar = output::bar("describing", None);
         let query = data.query(&query).await?;
-        let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        let batches = run_to_end(query, output::watch(&bar, "describing")).await?;
         bar.finish_and_clear();
         let found = batches.iter().find(|b| b.num_rows() > 0).and_then(|batch| {
             let model = batch.column(0).as_binary_view_opt().filter(|m| m.is_valid(0))?;
@@ -165,7 +164,7 @@ impl Report {
         if all.is_empty() {
             return Ok(());
         }
-        finish(writeln!(std::io::stdout()))?;
+        say("")?;
         let mut lines = vec![vec![format!("most frequent {kind}"), "rows".into(), "share".into()]];
         for Frequent { of, rows } in all {
             let share = *rows as f64 / self.description.rows as f64;

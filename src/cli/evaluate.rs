@@ -6,7 +6,7 @@ use super::output::Format;
 use super::{block_on, output, report};
 use crate::error::{Error, Result};
 use crate::evaluate::{Dataset, Experiment, Protocol};
-use crate::models::Registry;
+use crate::models::{Registry, Spec};
 use crate::sql::{SessionOptions, run_to_end};
 use clap::Args;
 use std::path::Path;
@@ -69,9 +69,11 @@ impl Evaluate {
         let start = Instant::now();
         let clock = || start.elapsed().as_secs_f64();
         let test = self.test.as_ref().map(|path| self.read(path)).transpose()?;
+        let rounds = if test.is_some() { 1 } else { protocol.rounds() };
         for input in &self.inputs {
             let data = self.read(input)?;
-            let bar = output::bar(&format!("evaluating {}", data.name()), None);
+            let steps = rounds * values(&specs)?;
+            let bar = output::steps(&format!("evaluating {}", data.name()), steps as u64);
             let watch = || bar.inc(1);
             let experiment = Experiment {
                 registry: &registry,
@@ -91,7 +93,7 @@ impl Evaluate {
             }
             for outcome in outcomes.iter().filter(|o| self.algorithm.contains(&o.spec)) {
                 for note in &outcome.notes {
-                    eprintln!("note: {}: {note}", outcome.spec);
+                    output::tell(&format!("note: {}: {note}", outcome.spec));
                 }
             }
             let labels = match &test {
@@ -141,11 +143,16 @@ impl Evaluate {
             let query = format!("SELECT {features}, {labels} AS {} FROM {table}", quoted(LABELS));
             let query = data.query(&query).await?;
             let bar = output::bar("reading", None);
-            let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+            let batches = run_to_end(query, output::watch(&bar, "reading")).await?;
             bar.finish_and_clear();
             Ok(batches)
         })?;
         let name = Path::new(input).file_stem().map_or(input.into(), |n| n.to_string_lossy());
         Dataset::try_new(&name, &batches, LABELS)
     }
+}
+
+/// How many models a round has: one for each value of a range.
+fn values(specs: &[String]) -> Result<usize> {
+    specs.iter().map(|spec| Ok(spec.parse::<Spec>()?.expand().len())).sum()
 }

@@ -4,7 +4,7 @@ use super::columns::{ColumnOptions, LearnOptions, literal};
 use super::labelled::LabelledTable;
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
-use crate::models::Registry;
+use crate::models::{Registry, Trainer};
 use crate::sql::{SessionOptions, run_to_end};
 use crate::store::{AtomicFile, from_bytes, write_atomically};
 use arrow::array::{Array, AsArray};
@@ -37,23 +37,23 @@ impl Fit {
     pub(super) fn run(&self) -> Result<()> {
         // What can be refused is refused before the scan.
         let algorithm = self.learn.spec(&self.algorithm)?;
-        Registry::default().resolve(&algorithm)?;
+        Trainer::try_new(&Registry::default(), &algorithm)?;
         AtomicFile::try_new(&self.output)?;
         let start = Instant::now();
         let bytes = block_on(self.threads, self.learn(&algorithm))?;
         write_atomically(&self.output, &bytes)?;
         let model = from_bytes(&bytes, &Registry::default())?;
         for note in model.notes() {
-            eprintln!("note: {note}");
+            output::tell(&format!("note: {note}"));
         }
-        eprintln!(
+        output::tell(&format!(
             "learned {} labels from {} rows and {} features in {}: {}",
             model.space().labels.len(),
             model.rows(),
             model.space().features.len(),
             output::seconds(start.elapsed()),
             self.output.display()
-        );
+        ));
         Ok(())
     }
 
@@ -62,6 +62,13 @@ impl Fit {
             SessionOptions { partitions: thread_count(self.threads), ..Default::default() };
         let data =
             LabelledTable::open(&self.input, &self.columns, &self.learn.labels, options).await?;
+        let (named, spec) = Registry::default().resolve(algorithm)?;
+        if let Some(column) = (named.features)(&spec)?.given_size.filter(|c| !data.has(c)) {
+            output::tell(&format!(
+                "note: there is no column `{column}`, which gives the size of each set; rows to score \
+                 need it"
+            ));
+        }
         let query = format!(
             "SELECT train_labels({}, {}, {}) AS model FROM {}",
             literal(algorithm),
@@ -71,7 +78,7 @@ impl Fit {
         );
         let bar = output::bar("learning", None);
         let query = data.query(&query).await?;
-        let batches = run_to_end(query, |p| output::show(&bar, p)).await?;
+        let batches = run_to_end(query, output::watch(&bar, "fitting")).await?;
         bar.finish_and_clear();
         let model = batches.iter().find(|b| b.num_rows() > 0).map(|b| b.column(0));
         match model.and_then(|m| m.as_binary_view_opt()).filter(|m| m.is_valid(0)) {

@@ -4,7 +4,7 @@ use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::data::generate::{Generator, GeneratorOptions};
 use crate::error::Result;
-use crate::sql::{SessionOptions, from_datafusion, session, to_datafusion};
+use crate::sql::{RowsRead, SessionOptions, from_datafusion, session, to_datafusion};
 use clap::Args;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
@@ -53,7 +53,8 @@ impl Generate {
         if self.drift {
             generator = generator.with_drift();
             let names = generator.switching_labels().join(", ");
-            eprintln!("from row {} on these labels switch meaning: {names}", self.rows / 2);
+            let from = self.rows / 2;
+            output::tell(&format!("from row {from} on these labels switch meaning: {names}"));
         }
         block_on(
             0,
@@ -87,12 +88,15 @@ impl PartitionStream for Source {
         let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), 2);
         let sender = stream.tx();
         let batches = self.generator.clone().batches(ctx.session_config().batch_size());
+        let read = RowsRead::of(&ctx);
         stream.spawn_blocking(move || {
             for batch in batches {
+                read.add(batch.as_ref().map_or(0, |batch| batch.num_rows()));
                 if sender.blocking_send(batch.map_err(to_datafusion)).is_err() {
                     break;
                 }
             }
+            read.end();
             Ok(())
         });
         stream.build()

@@ -1,6 +1,6 @@
 //! `labelflow inspect`: what a model has learned.
 
-use super::output::print_table;
+use super::output::{print_table, say};
 use crate::error::Result;
 use crate::models::Registry;
 use crate::store::{digest_of, read_model, to_bytes};
@@ -34,17 +34,17 @@ impl Inspect {
         ])?;
         let insight = model.insight(self.most);
         for note in model.notes() {
-            println!("note: {note}");
+            say(&format!("note: {note}"))?;
         }
         let mut order: Vec<usize> = (0..space.labels.len()).collect();
         order.sort_by(|&a, &b| {
             insight.label_counts[b].total_cmp(&insight.label_counts[a]).then(a.cmp(&b))
         });
         let shown = order.len().min(self.most);
-        println!(
+        say(&format!(
             "\nlabels ({shown} most frequent of {}), with the features that tell most",
             order.len()
-        );
+        ))?;
         let mut lines = vec![vec!["label".into(), "rows".into(), "telling features".into()]];
         for &y in order.iter().take(shown) {
             // An algorithm may have none for any label.
@@ -58,7 +58,7 @@ impl Inspect {
             ]);
         }
         print_table(&lines)?;
-        println!("\nstrongest label pairs");
+        say("\nstrongest label pairs")?;
         let mut lines = vec![vec!["label".into(), "with".into(), "rows".into()]];
         for (a, b, n) in insight.pairs {
             let name = |y: u32| space.labels.name(y).to_string();

@@ -1,6 +1,7 @@
 //! A table with its label sets and features chosen: what `fit`, `describe` and `evaluate` begin with.
 
-use super::columns::{ColumnOptions, LabelOptions, list, literal};
+use super::columns::{ColumnOptions, LabelOptions, is_in, list, literal};
+use super::output::tell;
 use crate::error::Result;
 use crate::sql::{FileTables, SessionOptions, from_datafusion, session};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,11 +37,16 @@ impl LabelledTable {
         let schema = data.schema().inner();
         let labels = columns.label_sets(schema, input, reading, FileTables::is_csv(&data))?;
         if let Some(note) = columns.note(schema) {
-            eprintln!("note: {note}");
+            tell(&format!("note: {note}"));
         }
         let features = list(&columns.features(schema)?);
         let schema = SchemaRef::clone(schema);
         Ok(LabelledTable { ctx, schema, table, labels, features })
+    }
+
+    /// Whether `name` is a column, or a field of one.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.schema.fields().iter().any(|f| is_in(f.name(), name))
     }
 
     /// Plans a query of the table.

@@ -1,5 +1,6 @@
 //! `labelflow merge`: models into one.
 
+use super::output::tell;
 use crate::error::{Error, Result};
 use crate::models::{Registry, Trainer};
 use crate::store::{AtomicFile, read_model, write_model};
@@ -34,12 +35,12 @@ impl Merge {
         let trainer = merged.ok_or_else(|| Error::usage("name at least one model file"))?;
         let model = trainer.finish()?;
         write_model(&self.output, &model)?;
-        eprintln!(
+        tell(&format!(
             "merged {} models of {} rows: {}",
             self.inputs.len(),
             model.rows(),
             self.output.display()
-        );
+        ));
         Ok(())
     }
 }

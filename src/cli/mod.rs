@@ -1,7 +1,11 @@
 //! The command line: arguments, one library call, output.
 //!
 //! Results go to standard output, everything else to standard error. An error is one sentence;
-//! the exit code is 2 for bad usage or input and 1 for other failures.
+//! the exit code is 2 for bad usage or input and 1 for other failures. SIGINT and SIGTERM leave
+//! nothing half-written: 130 and 143.
+
+// A closed pipe is no reason to panic: `output::say` and `output::tell` print.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod algorithms;
 mod columns;
@@ -13,10 +17,12 @@ mod generate;
 mod import;
 mod inspect;
 mod labelled;
+mod lists;
 mod merge;
 mod output;
 mod report;
 mod score;
+mod signals;
 mod sink;
 mod sql;
 mod stream;
@@ -71,10 +77,13 @@ pub fn main() -> ExitCode {
             let _ = error.print();
             ExitCode::from(error.exit_code() as u8)
         }
+        // Whoever closes the pipe has read enough.
+        Err(Failure::Own(error)) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(Failure::Own(error)) => {
             // DataFusion writes some of its messages on several lines.
             let message = error.to_string();
-            eprintln!("error: {}", message.split_whitespace().collect::<Vec<_>>().join(" "));
+            let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            output::tell(&format!("error: {message}"));
             ExitCode::from(if error.kind().is_user_error() { 2 } else { 1 })
         }
     }
@@ -87,6 +96,10 @@ enum Failure {
 
 fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<(), Failure> {
     let cli = Cli::try_parse_from(stream::joined(args)).map_err(Failure::Usage)?;
+    if !matches!(cli.command, Command::Stream(_)) {
+        // A stream ends in its own order, after the batch at hand.
+        signals::remove_and_end().map_err(Failure::Own)?;
+    }
     let done = match cli.command {
         Command::Demo(command) => command.run(),
         Command::Generate(command) => command.run(),
@@ -104,7 +117,7 @@ fn run(args: impl Iterator<Item = std::ffi::OsString>) -> std::result::Result<()
     done.map_err(Failure::Own)
 }
 
-/// Runs `work` on a runtime with `threads` threads (0 is one per core).
+/// Runs `work` with `threads` threads (0 is one per core), both where it waits and where it computes.
 fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<T> {
     // A runtime with one worker would work on that and on the calling thread: two.
     let mut builder = match threads {
@@ -113,6 +126,11 @@ fn block_on<T>(threads: usize, work: impl Future<Output = Result<T>>) -> Result<
     };
     if threads > 1 {
         builder.worker_threads(threads);
+    }
+    if threads > 0 {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        // There is one for the process: one that is there already was asked for by the same option.
+        let _ = pool.thread_name(|i| format!("compute-{i}")).build_global();
     }
     let runtime =
         builder.enable_time().build().map_err(|e| Error::io("the thread pool cannot start", e))?;

@@ -1,17 +1,20 @@
 //! Progress bars, tables and files on their way out.
 
+use super::lists::{BETWEEN, items, joined};
 use crate::error::{Error, Result};
 use crate::sql::Progress;
 use crate::store::AtomicFile;
-use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A bar on a terminal, nothing when piped.
 pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
@@ -20,40 +23,54 @@ pub(super) fn bar(what: &str, total: Option<u64>) -> ProgressBar {
         None => ProgressBar::no_length(),
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
-    let with_total = "{msg} {bar:30} {human_pos} of {human_len} ({per_sec}, {eta} left)";
-    let without = "{msg} {human_pos} ({per_sec})";
-    let template = if total.is_some() { with_total } else { without };
+    draw_as(&bar, if total.is_some() { WITH_TOTAL } else { "{msg} {human_pos} ({per_sec})" });
+    bar.set_message(what.to_string());
+    bar
+}
+
+const WITH_TOTAL: &str = "{msg} {bar:30} {human_pos} of {human_len} rows ({per_sec}, {eta} left)";
+
+fn draw_as(bar: &ProgressBar, template: &str) {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.set_message(what.to_string());
+}
+
+/// As [`bar`], for steps that may take long: the time goes on between them.
+pub(super) fn steps(what: &str, total: u64) -> ProgressBar {
+    let bar = bar(what, Some(total));
+    draw_as(&bar, "{msg} {bar:30} {human_pos} of {human_len} ({elapsed} so far)");
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    }
     bar
 }
 
 /// Lines on a terminal that are written anew, nothing when piped.
 pub(super) fn lines(text: &str) -> ProgressBar {
-    let bar = ProgressBar::no_length();
-    bar.set_draw_target(ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg}") {
-        bar.set_style(style);
-    }
-    bar.set_message(text.to_string());
+    let bar = bar(text, None);
+    draw_as(&bar, "{msg}");
     bar
 }
 
-/// Shows the progress of a query on `bar`.
-pub(super) fn show(bar: &ProgressBar, progress: Progress) {
-    if let Some(total) = progress.total
-        && bar.length() != Some(total)
-    {
-        bar.set_length(total);
-        if let Ok(style) = ProgressStyle::with_template(
-            "{msg} {bar:30} {human_pos} of {human_len} rows ({per_sec}, {eta} left)",
-        ) {
-            bar.set_style(style);
+/// Shows the progress of a query on `bar`: its rows, and when all are read what is done `then`.
+pub(super) fn watch(bar: &ProgressBar, then: &'static str) -> impl FnMut(Progress) + Send + use<> {
+    let bar = bar.clone();
+    let mut reading = true;
+    move |progress| {
+        if let Some(total) = progress.total
+            && bar.length() != Some(total)
+        {
+            bar.set_length(total);
+            draw_as(&bar, WITH_TOTAL);
         }
+        bar.set_position(progress.rows);
+        if std::mem::replace(&mut reading, !progress.read) && progress.read {
+            bar.set_message(then);
+            draw_as(&bar, "{msg} {spinner} {human_pos} rows read, {elapsed} so far");
+        }
+        bar.tick();
     }
-    bar.set_position(progress.rows);
 }
 
 /// How results are printed.
@@ -89,7 +106,7 @@ impl Printer {
     /// Prints or takes the next rows.
     pub(super) fn push(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()> {
         let batch = readable(batch)?;
-        let written = match self.format {
+        match self.format {
             Format::Table => {
                 self.table.push(batch);
                 Ok(())
@@ -98,9 +115,8 @@ impl Printer {
                 let has_head = std::mem::replace(&mut self.has_head, true);
                 write_csv(out, &batch, !has_head)
             }
-            Format::Json => write_json(out, &batch),
-        };
-        written.map_err(to_output)
+            Format::Json => write_json(out, &batch).map_err(to_output),
+        }
     }
 
     /// Prints what is left; `schema` is that of the query, for one without rows.
@@ -116,16 +132,29 @@ impl Printer {
     }
 }
 
-fn to_output(error: std::io::Error) -> Error {
-    Error::io("standard output", error)
+/// An error of standard output.
+pub(super) fn to_output(error: std::io::Error) -> Error {
+    Error::io(STDOUT, error)
 }
 
-/// A closed pipe is the reader's choice, not a failure.
-pub(super) fn finish(written: std::io::Result<()>) -> Result<()> {
-    match written {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|e| Error::io("standard output", e)),
-    }
+/// How errors of standard output begin.
+const STDOUT: &str = "standard output";
+
+/// Whether whoever reads standard output has closed it. It ends a command, but is no failure.
+pub(super) fn is_closed_pipe(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|e| e.downcast_ref::<std::io::Error>());
+    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe) && error.to_string().starts_with(STDOUT)
+}
+
+/// Prints a line of results.
+pub(super) fn say(line: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}").map_err(to_output)
+}
+
+/// Prints a line that is no result to standard error; when nobody reads it, nothing is lost.
+pub(super) fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Models and other bytes are told by their size.
@@ -137,8 +166,8 @@ fn readable(batch: &RecordBatch) -> Result<RecordBatch> {
             field.data_type(),
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView
         ) {
-            let bytes = arrow::compute::cast(column, &DataType::LargeBinary)?;
-            let bytes: &arrow::array::LargeBinaryArray = arrow::array::AsArray::as_binary(&bytes);
+            let bytes = cast(column, &DataType::LargeBinary)?;
+            let bytes = bytes.as_binary::<i64>();
             let sizes: StringArray =
                 bytes.iter().map(|b| b.map(|b| format!("<{} bytes>", b.len()))).collect();
             fields.push(Arc::new(Field::new(field.name(), DataType::Utf8, true)));
@@ -151,23 +180,24 @@ fn readable(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-/// A value as text: lists as `a;b`, structs as Arrow prints them.
+/// The values of a column as texts: lists as `a;b`, structs as Arrow prints them.
+fn texts(name: &str, column: &ArrayRef) -> Result<Vec<String>> {
+    if items(column.data_type()).is_some_and(|item| !item.data_type().is_nested()) {
+        let lists = joined(name, column)?;
+        return Ok(lists.iter().map(|text| text.unwrap_or_default().to_string()).collect());
+    }
+    (0..column.len()).map(|row| text(column, row)).collect()
+}
+
 fn text(column: &ArrayRef, row: usize) -> Result<String> {
     if column.is_null(row) {
         return Ok(String::new());
     }
-    if let DataType::LargeList(item)
-    | DataType::FixedSizeList(item, _)
-    | DataType::ListView(item)
-    | DataType::LargeListView(item) = column.data_type()
-    {
-        let plain = DataType::List(Arc::clone(item));
-        return text(&arrow::compute::cast(&column.slice(row, 1), &plain)?, 0);
-    }
-    if let Some(list) = arrow::array::AsArray::as_list_opt::<i32>(column.as_ref()) {
-        let values = list.value(row);
+    if let Some(item) = items(column.data_type()) {
+        let lists = cast(&column.slice(row, 1), &DataType::List(Arc::clone(item)))?;
+        let values = lists.as_list::<i32>().value(0);
         let items = (0..values.len()).map(|i| text(&values, i)).collect::<Result<Vec<_>>>()?;
-        return Ok(items.join(";"));
+        return Ok(items.join(BETWEEN));
     }
     let options = FormatOptions::default();
     Ok(ArrayFormatter::try_new(column.as_ref(), &options)?.value(row).to_string())
@@ -182,16 +212,19 @@ pub(super) fn csv_field(text: &str) -> String {
     }
 }
 
-fn write_csv(out: &mut dyn Write, batch: &RecordBatch, head: bool) -> std::io::Result<()> {
+fn write_csv(out: &mut dyn Write, batch: &RecordBatch, head: bool) -> Result<()> {
+    let schema = batch.schema();
+    let names = || schema.fields().iter().map(|f| f.name());
     if head {
-        let schema = batch.schema();
-        let names: Vec<String> = schema.fields().iter().map(|f| csv_field(f.name())).collect();
-        writeln!(out, "{}", names.join(","))?;
+        let names: Vec<String> = names().map(|name| csv_field(name)).collect();
+        writeln!(out, "{}", names.join(",")).map_err(to_output)?;
     }
+    let columns = names().zip(batch.columns());
+    let columns: Vec<Vec<String>> =
+        columns.map(|(name, column)| texts(name, column)).collect::<Result<_>>()?;
     for row in 0..batch.num_rows() {
-        let values: Result<Vec<String>> =
-            batch.columns().iter().map(|c| text(c, row).map(|t| csv_field(&t))).collect();
-        writeln!(out, "{}", values.map_err(std::io::Error::other)?.join(","))?;
+        let fields: Vec<String> = columns.iter().map(|column| csv_field(&column[row])).collect();
+        writeln!(out, "{}", fields.join(",")).map_err(to_output)?;
     }
     Ok(())
 }
@@ -224,10 +257,7 @@ pub(super) fn print_table(lines: &[Vec<String>]) -> Result<()> {
             text.push_str(&cell);
             text.push_str("  ");
         }
-        let written = writeln!(out, "{}", text.trim_end());
-        if written.is_err() {
-            return finish(written);
-        }
+        writeln!(out, "{}", text.trim_end()).map_err(to_output)?;
     }
     Ok(())
 }
@@ -248,6 +278,6 @@ where
 }
 
 /// A number of seconds for people.
-pub(super) fn seconds(elapsed: std::time::Duration) -> String {
+pub(super) fn seconds(elapsed: Duration) -> String {
     format!("{:.1} s", elapsed.as_secs_f64())
 }

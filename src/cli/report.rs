@@ -1,14 +1,13 @@
 //! What `evaluate` prints.
 
-use super::output::{Format, csv_field, finish, print_table};
+use super::output::{Format, csv_field, print_table, say};
 use crate::error::{Error, Result};
 use crate::evaluate::Outcome;
 use serde::Serialize;
-use std::io::Write;
 
 /// Metrics of several algorithms side by side.
 pub(super) fn print_metrics(title: &str, outcomes: &[Outcome]) -> Result<()> {
-    finish(writeln!(std::io::stdout(), "{title}"))?;
+    say(title)?;
     let Some(first) = outcomes.first() else { return Ok(()) };
     let mut head = vec!["metric".to_string()];
     head.extend(outcomes.iter().map(|o| o.spec.clone()));
@@ -52,7 +51,7 @@ pub(super) fn print_records(
 /// The outcomes of every label, a table for each algorithm.
 pub(super) fn print_labels(title: &str, outcomes: &[Outcome]) -> Result<()> {
     for outcome in outcomes {
-        finish(writeln!(std::io::stdout(), "{title}, {}", outcome.spec))?;
+        say(&format!("{title}, {}", outcome.spec))?;
         let head = ["label", "support", "tp", "fp", "fn", "precision", "recall", "f1"];
         let mut lines = vec![head.map(str::to_string).to_vec()];
         for (name, o) in &outcome.labels {
@@ -131,9 +130,8 @@ fn print<R: Serialize>(
     head: &str,
     line: impl Fn(&R) -> String,
 ) -> Result<()> {
-    let mut out = std::io::stdout().lock();
     if format == Format::Csv {
-        finish(writeln!(out, "{head}"))?;
+        say(head)?;
     }
     for record in records {
         let text = match format {
@@ -141,10 +139,7 @@ fn print<R: Serialize>(
             _ => serde_json::to_string(&record)
                 .map_err(|e| Error::internal(format!("a report line: {e}")))?,
         };
-        let written = writeln!(out, "{text}");
-        if written.is_err() {
-            return finish(written);
-        }
+        say(&text)?;
     }
     Ok(())
 }

@@ -54,11 +54,11 @@ impl Score {
             .await?;
             Ok(rows)
         })?;
-        eprintln!(
+        output::tell(&format!(
             "scored {rows} rows in {}: {}",
             output::seconds(start.elapsed()),
             self.output.display()
-        );
+        ));
         Ok(())
     }
 

@@ -1,12 +1,14 @@
 //! Rows of a query into a file.
 
 use super::columns::{literal, quoted};
+use super::lists::{JoinItems, items};
 use super::output;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{from_datafusion, run_each};
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, Fields, UInt64Type};
+use arrow::datatypes::{Field, Fields, UInt64Type};
 use arrow::ipc::writer::StreamWriter;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 use indicatif::ProgressBar;
 use std::fs::File;
@@ -77,15 +79,11 @@ pub(super) async fn write_rows(
             let copy = copy_statement(query, ctx, name, format).await?;
             let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
             let mut rows = 0;
-            run_each(
-                query,
-                |p| output::show(bar, p),
-                |batch| {
-                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
-                    rows += counts.map_or(0, |c| c.iter().flatten().sum::<u64>());
-                    Ok(())
-                },
-            )
+            run_each(query, output::watch(bar, "writing"), |batch| {
+                let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
+                rows += counts.map_or(0, |c| c.iter().flatten().sum::<u64>());
+                Ok(())
+            })
             .await
             .map_err(unwritten)?;
             rows
@@ -115,14 +113,10 @@ async fn write_stream(
     let file = BufWriter::new(File::create(name).map_err(failed)?);
     let mut writer = StreamWriter::try_new(file, query.schema().as_arrow())?;
     let mut rows = 0;
-    run_each(
-        query,
-        |p| output::show(bar, p),
-        |batch| {
-            rows += batch.num_rows() as u64;
-            Ok(writer.write(&batch)?)
-        },
-    )
+    run_each(query, output::watch(bar, "writing"), |batch| {
+        rows += batch.num_rows() as u64;
+        Ok(writer.write(&batch)?)
+    })
     .await?;
     writer.finish()?;
     writer.into_inner()?.into_inner().map_err(|e| failed(e.into_error()))?;
@@ -144,25 +138,11 @@ pub(super) fn without_dictionary(fields: &Fields) -> impl Iterator<Item = String
 ///
 /// Structs, maps and lists of them.
 fn csv_column(field: &Field) -> Result<String> {
-    let name = quoted(field.name());
-    let item = match field.data_type() {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item) => item,
-        data_type if !data_type.is_nested() => return Ok(name),
-        _ => return Err(nested(field)),
-    };
-    if item.data_type().is_nested() {
-        return Err(nested(field));
+    match items(field.data_type()) {
+        Some(item) if !item.data_type().is_nested() => Ok(JoinItems::call(field.name())),
+        None if !field.data_type().is_nested() => Ok(quoted(field.name())),
+        _ => Err(nested(field)),
     }
-    let plain = DataType::List(Arc::new(Field::new_list_field(item.data_type().clone(), true)));
-    let list = match field.data_type() {
-        DataType::List(_) => name.clone(),
-        _ => format!("arrow_cast({name}, {})", literal(&plain.to_string())),
-    };
-    Ok(format!("array_to_string({list}, ';') AS {name}"))
 }
 
 fn nested(field: &Field) -> Error {
@@ -188,6 +168,7 @@ async fn copy_statement(
     if format == FileFormat::Csv {
         let columns = fields.iter().map(|f| csv_column(f)).collect::<Result<Vec<_>>>()?;
         query = format!("SELECT {} FROM ({query})", columns.join(", "));
+        ctx.register_udf(ScalarUDF::from(JoinItems::new()));
     } else if format == FileFormat::Parquet {
         let without = without_dictionary(fields).map(|o| format!("{} 'false'", literal(&o)));
         let columns: Vec<String> = without.collect();

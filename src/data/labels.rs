@@ -64,6 +64,14 @@ impl LabelReader {
         }
     }
 
+    /// How a message calls a type that is not accepted: its name, and for texts what to do.
+    pub(crate) fn refused(data_type: &DataType) -> String {
+        match plain_type(data_type).is_string() {
+            true => format!("{data_type}: split texts with split_labels(column, ';')"),
+            false => data_type.to_string(),
+        }
+    }
+
     /// The sets as plain lists of texts (`List` or `LargeList` of `Utf8` or `Utf8View`), NULL where a
     /// row is unlabelled.
     ///
@@ -78,7 +86,7 @@ impl LabelReader {
         if !LabelReader::accepts(column.data_type()) {
             return Err(Error::data(format!(
                 "labels must be a list of texts or integers, or a struct of 0/1 columns, not {}",
-                column.data_type()
+                LabelReader::refused(column.data_type())
             )));
         }
         let column = plain(column)?;

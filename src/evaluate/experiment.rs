@@ -170,7 +170,7 @@ impl Experiment<'_> {
     fn fit(&self, data: &Dataset, specs: &[Resolved], rows: &[u32]) -> Result<(Vec<Model>, f64)> {
         let start = (self.clock)();
         let Some((algorithm, spec)) = specs.first().cloned() else { return Ok((vec![], 0.0)) };
-        let mut trainer = Trainer::start(algorithm, spec)?;
+        let mut trainer = Trainer::start_evaluated(algorithm, spec)?;
         let (labels, features) = data.take(rows)?;
         trainer.observe(&labels, &features)?;
         let models =

@@ -50,6 +50,14 @@ impl Protocol {
         Protocol::Folds { folds, repeats: 1 }
     }
 
+    /// How many times models are trained and tested.
+    pub const fn rounds(&self) -> usize {
+        match *self {
+            Protocol::Folds { folds, repeats } => folds * repeats,
+            Protocol::HoldOut { repeats, .. } => repeats,
+        }
+    }
+
     /// The rounds over the rows of `truth`, shuffled by `seed`.
     ///
     /// They depend on the seed, the number of rows and, with [`Stratify`], on the label sets.

@@ -18,7 +18,8 @@ use std::sync::Arc;
 ///
 /// # Cost
 ///
-/// Memory is that of the statistics and of one batch of rows, however many rows are observed.
+/// Memory is that of what the algorithm keeps and of one batch of rows. Where it keeps counts, that
+/// does not follow the rows; lazy learners, and chains whose base is fitted from rows, keep them.
 ///
 /// # Examples
 ///
@@ -89,22 +90,48 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// A spec to which the order of rows matters: see [`Trainer::start_in_order`].
+    /// A spec to which the order of rows matters: see [`Trainer::start_in_order`]. A spec that asks
+    /// for the true size of each set.
     pub fn start(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
-        let trainer = Trainer::start_in_order(algorithm, spec)?;
-        if trainer.learner.needs_order() {
+        Trainer::start_in_order(algorithm, spec)?.in_any_order()
+    }
+
+    /// As [`Trainer::start`], for a model that is evaluated and never used: a spec may ask for the
+    /// true size of each set.
+    pub(crate) fn start_evaluated(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
+        Trainer::begin(algorithm, spec)?.in_any_order()
+    }
+
+    fn in_any_order(self) -> Result<Self> {
+        if self.learner.needs_order() {
             return Err(Error::usage(format!(
                 "`{}` depends on the order of rows, which only a stream has: learn from a stream, \
                  or keep rows without regard to their order, such as keep=sample(n)",
+                self.spec
+            )));
+        }
+        Ok(self)
+    }
+
+    /// A trainer of a checked spec, for a stream: rows are observed in their order, by this trainer
+    /// alone.
+    ///
+    /// # Errors
+    ///
+    /// A spec that asks for the true size of each set, which only an evaluation knows.
+    pub fn start_in_order(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
+        let trainer = Trainer::begin(algorithm, spec)?;
+        if trainer.reader.options.true_size {
+            return Err(Error::usage(format!(
+                "`{}` asks for the true size of each set, which only `evaluate` knows: name a column \
+                 that holds it, as in size=given(n)",
                 trainer.spec
             )));
         }
         Ok(trainer)
     }
 
-    /// A trainer of a checked spec, for a stream: rows are observed in their order, by this trainer
-    /// alone.
-    pub fn start_in_order(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
+    fn begin(algorithm: Algorithm, spec: CheckedSpec) -> Result<Self> {
         let learner = (algorithm.start)(&spec)?;
         Trainer::with_learner(algorithm, spec, Space::default(), 0, learner)
     }
@@ -215,7 +242,7 @@ impl Trainer {
         if self.waiting.is_empty() {
             return Ok(None);
         }
-        let mut trainer = Trainer::start_in_order(self.algorithm, self.spec.clone())?;
+        let mut trainer = Trainer::begin(self.algorithm, self.spec.clone())?;
         for (labels, features, weights) in &self.waiting {
             trainer.observe_now(labels, features, weights.as_ref())?;
         }

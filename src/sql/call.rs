@@ -1,7 +1,8 @@
 //! How each function is called: names, parameters, documentation.
 //!
 //! The SQL layer knows its functions from the table in this file: named arguments (`=>`), entries
-//! of `information_schema`, `SHOW FUNCTIONS`, and the "write ..." of error messages.
+//! of `information_schema.routines`, and the "write ..." of error messages. `SHOW FUNCTIONS` has
+//! functions with a list of types alone; these look at types themselves.
 
 use crate::error::{Error, Result};
 use crate::metrics::Metric;

@@ -1,5 +1,6 @@
 //! The one place where errors pass between labelflow and DataFusion.
 
+use super::tables::FileTables;
 use crate::error::{Error, ErrorKind};
 use datafusion::error::DataFusionError;
 use std::sync::Arc;
@@ -18,8 +19,13 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
     if let Some(unknown) = unknown_store(&text) {
         return Error::usage(unknown).with_source(error);
     }
+    if let Some(unquoted) = unquoted_file(&text) {
+        return Error::not_found(unquoted).with_source(error);
+    }
+    if let DataFusionError::ResourcesExhausted(what) = error.find_root() {
+        return Error::limit(out_of_memory(what)).with_source(error);
+    }
     let kind = match error.find_root() {
-        DataFusionError::ResourcesExhausted(_) => ErrorKind::Limit,
         DataFusionError::SQL(..)
         | DataFusionError::Plan(_)
         | DataFusionError::Configuration(_)
@@ -42,6 +48,32 @@ fn unknown_store(text: &str) -> Option<String> {
         "no object store is known for `{url}`: copy the file to a disk of this machine, or embed \
          labelflow and register the store with the session"
     ))
+}
+
+/// What to say of `FROM s.csv`, which is a table `csv` in a schema `s`.
+fn unquoted_file(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("table 'datafusion.")?;
+    let (name, _) = rest.split_once("' not found")?;
+    let (schema, table) = name.rsplit_once('.')?;
+    let is_file = schema != "public" && FileTables::reads(table);
+    is_file.then(|| format!("there is no table `{name}`: a file stands in quotes, FROM '{name}'"))
+}
+
+/// What to say when the pool has less than what is asked for.
+fn out_of_memory(what: &str) -> String {
+    let asked = || {
+        let (_, rest) = what.split_once("Failed to allocate additional ")?;
+        let (more, rest) = rest.split_once(" for ")?;
+        let (who, rest) = rest.split_once(" with ")?;
+        let (_, rest) = rest.split_once(" - ")?;
+        let (left, _) = rest.split_once(" remain available")?;
+        Some(format!("{who} needs {more} more and {left} are left"))
+    };
+    let asked = asked().unwrap_or_else(|| what.to_string());
+    format!(
+        "the memory limit is reached ({asked}): raise it (--memory), or learn with an algorithm that \
+         keeps counts instead of rows"
+    )
 }
 
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
@@ -73,6 +105,13 @@ mod tests {
         let back = from_datafusion(wrapped);
         assert_eq!(back.kind(), ErrorKind::Limit);
         assert_eq!(back.to_string(), "too many labels");
+        let full = "Failed to allocate additional 12.0 MB for AggregateStream[0] with 1.0 MB already \
+                    allocated for this reservation - 3.0 MB remain available for the total memory pool";
+        let full = from_datafusion(DataFusionError::ResourcesExhausted(full.into()));
+        assert_eq!(full.kind(), ErrorKind::Limit);
+        let told = "the memory limit is reached (AggregateStream[0] needs 12.0 MB more and 3.0 MB are \
+                    left): raise it (--memory), or learn with an algorithm that keeps counts instead of rows";
+        assert_eq!(full.to_string(), told);
         let plan = from_datafusion(DataFusionError::Plan("no such table".into()));
         assert_eq!(plan.kind(), ErrorKind::Usage);
     }

@@ -43,7 +43,8 @@ pub(super) fn check_types(call: &Call, types: &[DataType]) -> Result<()> {
     call.check_count(types.len())?;
     match types {
         [truth, ..] if !LabelReader::accepts(truth) => Err(call.misuse(format!(
-            "truth must be a list of labels, or a struct of 0/1 columns, not {truth}"
+            "truth must be a list of labels, or a struct of 0/1 columns, not {}",
+            LabelReader::refused(truth)
         ))),
         [_, _, count] if !count.is_integer() && count != &DataType::Null => {
             Err(call.misuse(format!("the third argument is the number of labels, not {count}")))
@@ -74,7 +75,7 @@ impl AggregateUDFImpl for MetricFunction {
         if !LabelReader::accepts(&types[1]) {
             return Err(to_datafusion(self.call.misuse(format!(
                 "predicted must be a list of labels, or a struct of 0/1 columns, not {}",
-                types[1]
+                LabelReader::refused(&types[1])
             ))));
         }
         Ok(match self.metric {

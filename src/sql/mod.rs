@@ -25,6 +25,7 @@ mod train;
 mod weight;
 
 pub use error::{from_datafusion, to_datafusion};
+pub(crate) use query::RowsRead;
 pub use query::{Progress, RunningQuery, run_each, run_to_end};
 pub use session::{SessionOptions, session};
 pub use tables::{FileOptions, FileTables, enable_file_tables};

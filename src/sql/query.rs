@@ -6,12 +6,16 @@ use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_stream};
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often progress is told.
@@ -24,6 +28,32 @@ pub struct Progress {
     pub rows: u64,
     /// Rows the scans will give.
     pub total: Option<u64>,
+    /// Whether the scans have given all their rows: what is left is computing.
+    pub read: bool,
+}
+
+/// What those sources of a query have given that DataFusion does not count.
+#[derive(Debug, Default)]
+pub(crate) struct RowsRead {
+    rows: AtomicU64,
+    ended: AtomicUsize,
+}
+
+impl RowsRead {
+    /// That of the query which `ctx` belongs to.
+    pub(crate) fn of(ctx: &TaskContext) -> Arc<Self> {
+        ctx.session_config().get_extension().unwrap_or_default()
+    }
+
+    /// Told by a source for each batch.
+    pub(crate) fn add(&self, rows: usize) {
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Told by a source that has given all its rows.
+    pub(crate) fn end(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Runs `query` and returns its rows; `watch` is told ten times a second how far it is.
@@ -31,7 +61,10 @@ pub struct Progress {
 /// # Errors
 ///
 /// What the query fails with, as a labelflow error.
-pub async fn run_to_end(query: DataFrame, watch: impl FnMut(Progress)) -> Result<Vec<RecordBatch>> {
+pub async fn run_to_end(
+    query: DataFrame,
+    watch: impl FnMut(Progress) + Send + 'static,
+) -> Result<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     run_each(query, watch, |batch| {
         batches.push(batch);
@@ -48,21 +81,48 @@ pub async fn run_to_end(query: DataFrame, watch: impl FnMut(Progress)) -> Result
 /// What the query or `take` fails with.
 pub async fn run_each(
     query: DataFrame,
-    mut watch: impl FnMut(Progress),
+    watch: impl FnMut(Progress) + Send + 'static,
     mut take: impl FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
     let mut rows = RunningQuery::start(query).await?;
-    let total = leaves(&rows.plan).iter().map(|leaf| total_rows(leaf)).sum::<Option<u64>>();
-    loop {
-        match tokio::time::timeout(TICK, rows.next()).await {
-            Ok(batch) => match batch? {
-                Some(batch) => take(batch)?,
-                None => return Ok(()),
-            },
-            Err(_) => {
-                let rows = leaves(&rows.plan).iter().map(|leaf| rows_so_far(leaf)).sum();
-                watch(Progress { rows, total });
+    let _ticker = Ticker::start(&rows, watch)?;
+    while let Some(batch) = rows.next().await? {
+        take(batch)?;
+    }
+    Ok(())
+}
+
+/// A thread that tells how far a query is. The threads of the query may be computing for minutes.
+struct Ticker {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    fn start(
+        query: &RunningQuery,
+        mut watch: impl FnMut(Progress) + Send + 'static,
+    ) -> Result<Self> {
+        let (plan, read) = (Arc::clone(&query.plan), Arc::clone(&query.read));
+        let total = leaves(&plan).into_iter().map(total_rows).sum::<Option<u64>>();
+        let (stop, stopped) = channel();
+        let tell = move || {
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                watch(progress(&plan, &read, total));
             }
+        };
+        let thread = std::thread::Builder::new().name("progress".to_string()).spawn(tell);
+        let thread = thread.map_err(|e| Error::io("a thread cannot start", e))?;
+        Ok(Ticker { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A watcher that panicked has said so.
+            let _ = thread.join();
         }
     }
 }
@@ -70,6 +130,7 @@ pub async fn run_each(
 /// A query that gives its rows batch by batch; its errors name the file that is to blame.
 pub struct RunningQuery {
     plan: Arc<dyn ExecutionPlan>,
+    read: Arc<RowsRead>,
     stream: SendableRecordBatchStream,
 }
 
@@ -80,10 +141,13 @@ impl RunningQuery {
     ///
     /// What planning fails with.
     pub async fn start(query: DataFrame) -> Result<Self> {
-        let task = Arc::new(query.task_ctx());
+        let read = Arc::new(RowsRead::default());
+        let task = query.task_ctx();
+        let config = task.session_config().clone().with_extension(Arc::clone(&read));
+        let task = Arc::new(task.with_session_config(config));
         let plan = query.create_physical_plan().await.map_err(from_datafusion)?;
         let stream = execute_stream(Arc::clone(&plan), task).map_err(|e| explained(&plan, e))?;
-        Ok(RunningQuery { plan, stream })
+        Ok(RunningQuery { plan, read, stream })
     }
 
     /// The columns of its rows.
@@ -118,6 +182,55 @@ fn total_rows(leaf: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     statistics.num_rows.get_value().map(|n| *n as u64)
 }
 
-fn rows_so_far(leaf: &Arc<dyn ExecutionPlan>) -> u64 {
-    leaf.metrics().and_then(|m| m.output_rows()).unwrap_or(0) as u64
+fn progress(plan: &Arc<dyn ExecutionPlan>, read: &RowsRead, total: Option<u64>) -> Progress {
+    let mut rows = read.rows.load(Ordering::Relaxed);
+    let (mut ended, mut partitions) = (read.ended.load(Ordering::Relaxed), 0);
+    for leaf in leaves(plan) {
+        partitions += leaf.output_partitioning().partition_count();
+        let Some(metrics) = leaf.metrics() else { continue };
+        rows += metrics.output_rows().unwrap_or(0) as u64;
+        let has_ended = |value: &MetricValue| matches!(value, MetricValue::EndTimestamp(at) if at.value().is_some());
+        ended += metrics.iter().filter(|metric| has_ended(metric.value())).count();
+    }
+    Progress { rows, total, read: ended >= partitions }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{SessionOptions, session};
+    use datafusion::arrow::datatypes::DataType;
+    use datafusion::logical_expr::{Volatility, create_udf};
+    use std::sync::Mutex;
+
+    /// Progress is told while the only thread of a query computes, whoever reads the rows.
+    #[test]
+    fn a_thread_that_computes_is_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let csv = dir.path().join("t.csv");
+        std::fs::write(&csv, "x\n1\n2\n3\n").unwrap();
+        let svm = dir.path().join("t.svm");
+        std::fs::write(&svm, "a 1:1\nb 1:2\na 2:3\n").unwrap();
+        let ctx = session(&SessionOptions { partitions: 1, ..Default::default() }).unwrap();
+        let slow = |values: &[datafusion::logical_expr::ColumnarValue]| {
+            std::thread::sleep(4 * TICK);
+            Ok(values[0].clone())
+        };
+        let int = DataType::Int64;
+        let slow = create_udf("slow", vec![int.clone()], int, Volatility::Volatile, Arc::new(slow));
+        ctx.register_udf(slow);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for file in [csv, svm] {
+            let sql = format!("SELECT slow(count(*)) FROM '{}'", file.display());
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let tell = Arc::clone(&told);
+            let rows = runtime.block_on(async {
+                let query = ctx.sql(&sql).await.unwrap();
+                run_to_end(query, move |p| tell.lock().unwrap().push(p)).await.unwrap()
+            });
+            assert_eq!(rows[0].num_rows(), 1);
+            let last = told.lock().unwrap().last().copied();
+            assert_eq!(last, Some(Progress { rows: 3, total: None, read: true }), "{sql}");
+        }
+    }
 }

@@ -1,18 +1,16 @@
 //! Files that are whole or not there.
 
+use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-
-/// What stands between the unique part of a temporary name and the name of the destination.
-pub(crate) const PART: &str = ".part-";
 
 /// A file that gets its name only when it is complete.
 ///
 /// Written beside its destination under a temporary name, which goes away when the value is dropped
-/// without [`AtomicFile::commit`]; a reader sees the old file or the new one, never a part.
+/// without [`AtomicFile::commit`], or by [`remove_unfinished`](super::remove_unfinished); a reader
+/// sees the old file or the new one, never a part.
 ///
 /// # Examples
 ///
@@ -31,8 +29,7 @@ pub(crate) const PART: &str = ".part-";
 #[derive(Debug)]
 pub struct AtomicFile {
     destination: PathBuf,
-    temporary: PathBuf,
-    committed: bool,
+    temporary: Unfinished,
 }
 
 impl AtomicFile {
@@ -42,9 +39,10 @@ impl AtomicFile {
     ///
     /// When its directory does not exist, or it is a directory itself.
     pub fn try_new(destination: &Path) -> Result<Self> {
-        let name = destination.file_name().ok_or_else(|| {
-            Error::usage(format!("output `{}` is no file name", destination.display()))
-        })?;
+        if destination.file_name().is_none() {
+            let text = format!("output `{}` is no file name", destination.display());
+            return Err(Error::usage(text));
+        }
         let directory = directory_of(destination);
         if !directory.is_dir() {
             return Err(Error::not_found(format!(
@@ -59,21 +57,13 @@ impl AtomicFile {
                 destination.display()
             )));
         }
-        // The process id is no name: threads share it, and so do containers. The extension stays,
-        // because writers choose the format by it.
-        let unique = RandomState::new().build_hasher().finish();
-        let mut temporary = std::ffi::OsString::from(format!(".{unique:016x}{PART}"));
-        temporary.push(name);
-        Ok(AtomicFile {
-            destination: destination.to_path_buf(),
-            temporary: directory.join(temporary),
-            committed: false,
-        })
+        let temporary = Unfinished::beside(destination);
+        Ok(AtomicFile { destination: destination.to_path_buf(), temporary })
     }
 
     /// Where to write.
     pub fn temporary(&self) -> &Path {
-        &self.temporary
+        self.temporary.path()
     }
 
     /// Gives the file its name, once its content has reached the disk.
@@ -81,23 +71,13 @@ impl AtomicFile {
     /// # Errors
     ///
     /// When the file was not written or cannot be renamed; nothing is left behind.
-    pub fn commit(mut self) -> Result<()> {
+    pub fn commit(self) -> Result<()> {
         let name = format!("output `{}`", self.destination.display());
-        let synced = File::open(&self.temporary).and_then(|f| f.sync_all());
+        let synced = File::open(self.temporary()).and_then(|f| f.sync_all());
         synced
-            .and_then(|()| std::fs::rename(&self.temporary, &self.destination))
-            .map_err(|e| Error::io(&name, e))?;
-        self.committed = true;
-        sync_directory(directory_of(&self.destination)).map_err(|e| Error::io(&name, e))
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        if !self.committed {
-            // The file may never have been created; there is nobody to tell about the rest.
-            let _ = std::fs::remove_file(&self.temporary);
-        }
+            .and_then(|()| std::fs::rename(self.temporary(), &self.destination))
+            .and_then(|()| sync_directory(directory_of(&self.destination)))
+            .map_err(|e| Error::io(&name, e))
     }
 }
 

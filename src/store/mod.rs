@@ -11,12 +11,15 @@ mod open;
 mod row;
 mod schema;
 mod seal;
+mod unfinished;
 
+pub(crate) use atomic::sync_directory;
 pub use atomic::{AtomicFile, write_atomically};
-pub(crate) use atomic::{PART, sync_directory};
 pub(crate) use digest::Checked;
 pub use digest::digest_of;
 pub use schema::schema_json;
+pub use unfinished::remove_unfinished;
+pub(crate) use unfinished::{PART, Unfinished};
 
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};

@@ -123,6 +123,27 @@ fn halves_merge_to_the_whole() {
 }
 
 #[test]
+fn models_that_forgot_merge_only_where_that_means_something() {
+    let place = Workplace::with_data();
+    let learn = |options: &str, name: &str| {
+        place.ok(&split(&format!(
+            "stream --algorithm naibx --learn-only {options} t.parquet --save {name}.labelflow"
+        )));
+    };
+    learn("--half-life 50", "rows");
+    learn("--half-life 50 --time id", "time");
+    learn("", "never");
+    for (a, b) in [("rows", "rows"), ("rows", "never"), ("time", "never")] {
+        let command = format!("merge {a}.labelflow {b}.labelflow -o merged.labelflow");
+        let (code, text) = place.failure(&split(&command));
+        assert!(code == 2 && text.contains("cannot be merged"), "{text}");
+    }
+    place.ok(&split("merge time.labelflow time.labelflow -o merged.labelflow"));
+    let shown = place.ok(&split("inspect merged.labelflow"));
+    assert!(shown.contains("note: weights halve every 50 of event time"), "{shown}");
+}
+
+#[test]
 fn threads_do_not_matter() {
     let place = Workplace::new();
     // Three row groups: each is a part for a thread.
@@ -392,4 +413,22 @@ fn help_names_every_command() {
         assert!(place.ok(&[command, "--help"]).contains("Usage: labelflow"), "{command}");
     }
     assert!(place.ok(&["algorithms"]).contains("naibx"));
+}
+
+#[test]
+fn a_column_that_gives_the_size_may_come_later() {
+    let place = Workplace::with_data();
+    let fit = ["fit", "t.parquet", "--algorithm", "naibx(size=given(n))", "-o", "m.labelflow"];
+    let output = place.run(&fit);
+    let text = String::from_utf8(output.stderr).unwrap();
+    let note =
+        "note: there is no column `n`, which gives the size of each set; rows to score need it";
+    assert!(output.status.success() && text.lines().any(|l| l == note), "{text}");
+    place.rows("COPY (SELECT *, id % 3 AS n FROM 't.parquet') TO 'n.parquet'");
+    place.ok(&split("score --model m.labelflow n.parquet -o s.parquet"));
+    let sizes = "SELECT count(*) FROM 's.parquet' WHERE cardinality(predicted_labels) = n";
+    assert_eq!(place.rows(sizes), ["200"]);
+    let output = place.run(&["fit", "n.parquet", "--algorithm", "naibx(size=given(n))", "-o", "m"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !text.contains("no column"), "{text}");
 }

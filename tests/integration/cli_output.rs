@@ -38,6 +38,28 @@ fn csv_holds_lists_and_refuses_what_is_nested() {
     }
 }
 
+/// A label that holds what stands between labels would come back as two.
+#[test]
+fn csv_refuses_a_label_that_would_be_read_as_two() {
+    let place = Workplace::new();
+    place.rows("COPY (SELECT 1.0 AS x, ['a;b', 'c'] AS labels) TO 's.parquet'");
+    let message = "error: column `labels`: `a;b` holds the `;` that stands between the items of a list in CSV: choose a format that has lists, such as JSON";
+    for command in [
+        &["import", "s.parquet", "s.csv"][..],
+        &["sql", "SELECT labels FROM 's.parquet'", "--format", "csv"],
+    ] {
+        let output = place.run(command);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.trim_end()), (Some(2), message), "{command:?}");
+    }
+    assert_eq!(place.files("."), ["s.parquet"]);
+    place.ok(&split("import s.parquet s.json"));
+    assert_eq!(place.rows("SELECT labels[1] = 'a;b', labels[2] FROM 's.json'"), ["true,c"]);
+    // What is no text may hold anything.
+    let nested = ["sql", "SELECT [['a;b'], ['c']] AS l, [{x: ';'}] AS s", "--format", "csv"];
+    assert_eq!(place.ok(&nested), "l,s\na;b;c,{x: ;}\n");
+}
+
 /// Standard output that takes no more is a failure, whoever prints.
 #[cfg(target_os = "linux")]
 #[test]

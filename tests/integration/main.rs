@@ -12,6 +12,7 @@ mod cli_output;
 mod commands;
 mod formats;
 mod partitions;
+mod processes;
 mod program;
 mod slt;
 mod sql_models;

@@ -366,27 +366,6 @@ fn a_new_model_is_taken_after_a_restart() {
 }
 
 #[test]
-fn models_that_forgot_merge_only_where_that_means_something() {
-    let place = Workplace::with_data();
-    let learn = |options: &str, name: &str| {
-        place.ok(&split(&format!(
-            "stream --algorithm naibx --learn-only {options} t.parquet --save {name}.labelflow"
-        )));
-    };
-    learn("--half-life 50", "rows");
-    learn("--half-life 50 --time id", "time");
-    learn("", "never");
-    for (a, b) in [("rows", "rows"), ("rows", "never"), ("time", "never")] {
-        let command = format!("merge {a}.labelflow {b}.labelflow -o merged.labelflow");
-        let (code, text) = place.failure(&split(&command));
-        assert!(code == 2 && text.contains("cannot be merged"), "{text}");
-    }
-    place.ok(&split("merge time.labelflow time.labelflow -o merged.labelflow"));
-    let shown = place.ok(&split("inspect merged.labelflow"));
-    assert!(shown.contains("note: weights halve every 50 of event time"), "{shown}");
-}
-
-#[test]
 fn a_stage_is_a_stream_of_datafusion() {
     use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
     use datafusion::physical_plan::{SendableRecordBatchStream, common::collect};

@@ -2,7 +2,7 @@
 
 use crate::cli::sink::without_dictionary;
 use crate::error::{Error, Result};
-use crate::store::AtomicFile;
+use crate::store::{AtomicFile, Unfinished};
 use datafusion::logical_expr::LogicalPlan;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub(super) fn redirect(plan: &mut LogicalPlan) -> Result<Option<Output>> {
         return Ok(None);
     } else {
         let directory = HiddenDirectory::new(destination);
-        let temporary = format!("{}/", text(&directory.temporary)?);
+        let temporary = format!("{}/", text(directory.temporary.path())?);
         (Output::Directory(directory), temporary)
     };
     copy.output_url = temporary;
@@ -61,24 +61,23 @@ fn text(path: &Path) -> Result<String> {
 /// A directory whose files appear when all of them are written.
 pub(super) struct HiddenDirectory {
     destination: PathBuf,
-    temporary: PathBuf,
+    temporary: Unfinished,
 }
 
 impl HiddenDirectory {
     fn new(destination: PathBuf) -> Self {
-        let mut name = std::ffi::OsString::from(format!(".{}.part-", std::process::id()));
-        name.push(destination.file_name().unwrap_or_default());
-        let temporary = destination.with_file_name(name);
+        let temporary = Unfinished::beside(&destination);
         HiddenDirectory { destination, temporary }
     }
 
     fn commit(self) -> Result<()> {
         let name = format!("output `{}`", self.destination.display());
         // Without rows there is no file and no directory.
-        let made = std::fs::create_dir_all(&self.temporary);
+        let temporary = self.temporary.path();
+        let made = std::fs::create_dir_all(temporary);
         made.and_then(|()| match self.destination.is_dir() {
-            true => move_into(&self.temporary, &self.destination),
-            false => std::fs::rename(&self.temporary, &self.destination),
+            true => move_into(temporary, &self.destination),
+            false => std::fs::rename(temporary, &self.destination),
         })
         .map_err(|e| Error::io(name, e))
     }
@@ -97,11 +96,4 @@ fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-impl Drop for HiddenDirectory {
-    fn drop(&mut self) {
-        // After a commit it is not there any more, or empty; there is nobody to tell about the rest.
-        let _ = std::fs::remove_dir_all(&self.temporary);
-    }
 }

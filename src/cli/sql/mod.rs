@@ -16,7 +16,7 @@ use clap::Args;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
-use std::io::{BufWriter, ErrorKind, IsTerminal, Read, Write};
+use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `sql`.
@@ -65,12 +65,10 @@ impl Sql {
             self.name_tables(&ctx).await?;
             let out = Box::new(BufWriter::new(std::io::stdout()));
             let mut runner = Runner { ctx, format: self.format, timing: false, out };
-            let done = match text {
+            match text {
                 Some(text) => runner.run_text(&text).await,
                 None => shell::run(&mut runner).await,
-            };
-            // A closed pipe is the reader's choice, not a failure.
-            done.or_else(|e| if is_closed_pipe(&e) { Ok(()) } else { Err(e) })
+            }
         })
     }
 
@@ -94,12 +92,6 @@ fn read_input() -> Result<String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("standard input", e))?;
     Ok(text)
-}
-
-fn is_closed_pipe(error: &Error) -> bool {
-    let source = std::error::Error::source(error);
-    let io = source.and_then(|e| e.downcast_ref::<std::io::Error>());
-    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
 /// A session and how its results are shown.
@@ -133,17 +125,13 @@ impl Runner {
         let mut printer = Printer::new(self.format);
         let mut rows = 0;
         let out = &mut self.out;
-        let ended = run_each(
-            query,
-            |p| output::show(&bar, p),
-            |batch| {
-                rows += batch.num_rows();
-                if printer.streams() {
-                    bar.finish_and_clear();
-                }
-                if has_rows { printer.push(&batch, out) } else { Ok(()) }
-            },
-        );
+        let ended = run_each(query, output::watch(&bar, "running"), |batch| {
+            rows += batch.num_rows();
+            if printer.streams() {
+                bar.finish_and_clear();
+            }
+            if has_rows { printer.push(&batch, out) } else { Ok(()) }
+        });
         let ended = ended.await;
         bar.finish_and_clear();
         if ended.is_err() {
@@ -158,7 +146,7 @@ impl Runner {
             printer.finish(&schema, &mut self.out)?;
         }
         if self.timing {
-            eprintln!("{rows} rows in {}", output::seconds(start.elapsed()));
+            output::tell(&format!("{rows} rows in {}", output::seconds(start.elapsed())));
         }
         Ok(())
     }
@@ -166,6 +154,6 @@ impl Runner {
     /// Writes a line for people.
     fn say(&mut self, text: &str) -> Result<()> {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
-        written.map_err(|e| Error::io("standard output", e))
+        written.map_err(output::to_output)
     }
 }

@@ -3,9 +3,9 @@
 use super::editor::{Step, read_line};
 use super::history::History;
 use super::statements::first_statement;
-use super::{Runner, is_closed_pipe, read_script};
+use super::{Runner, read_script};
 use crate::cli::columns::literal;
-use crate::cli::output::Format;
+use crate::cli::output::{Format, is_closed_pipe, say, tell};
 use crate::error::{Error, Result};
 use crate::sql::function_names;
 use clap::ValueEnum;
@@ -29,7 +29,7 @@ pub(super) async fn run(runner: &mut Runner) -> Result<()> {
     let mut history = History::of_user();
     let mut text = String::new();
     runner.timing = true;
-    println!("labelflow {}: \\? for help, \\q to leave", env!("CARGO_PKG_VERSION"));
+    say(&format!("labelflow {}: \\? for help, \\q to leave", env!("CARGO_PKG_VERSION")))?;
     loop {
         let prompt = if text.trim().is_empty() { "labelflow> " } else { "        -> " };
         let step = read_line(&term, prompt, &history);
@@ -43,7 +43,7 @@ pub(super) async fn run(runner: &mut Runner) -> Result<()> {
                     match command(runner, line.trim()).await {
                         Ok(true) => {}
                         Ok(false) => return Ok(()),
-                        Err(error) => eprintln!("error: {error}"),
+                        Err(error) => tell(&format!("error: {error}")),
                     }
                     continue;
                 }
@@ -54,7 +54,7 @@ pub(super) async fn run(runner: &mut Runner) -> Result<()> {
                     history.add(&statement);
                     match runner.run_text(&statement).await {
                         Err(error) if is_closed_pipe(&error) => return Err(error),
-                        Err(error) => eprintln!("error: {error}"),
+                        Err(error) => tell(&format!("error: {error}")),
                         Ok(()) => {}
                     }
                 }

@@ -5,6 +5,7 @@ mod parquet;
 mod watch;
 
 use super::columns::{ColumnOptions, EmptyLabels, LabelOptions};
+use super::signals;
 use crate::error::{Error, Result};
 use crate::models::Registry;
 use crate::store::{read_model, write_model};
@@ -138,7 +139,7 @@ impl Stream {
     pub(super) fn run(&self) -> Result<()> {
         let registry = Registry::default();
         let stop = Arc::new(AtomicBool::new(false));
-        stop_on_signals(&stop)?;
+        signals::stop_in_order(&stop)?;
         let source = self.source(&stop)?;
         let stage = self.stage(&registry)?;
         let digest = stage.model_digest().map(str::to_string);
@@ -296,18 +297,6 @@ pub(super) fn joined(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
         }
     }
     out
-}
-
-/// SIGINT and SIGTERM end after the batch at hand; a second one ends at once.
-fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    use signal_hook::flag;
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 1, Arc::clone(stop))
-            .and_then(|_| flag::register(signal, Arc::clone(stop)))
-            .map_err(|e| Error::io("signals cannot be received", e))?;
-    }
-    Ok(())
 }
 
 /// A number and the unit of time after it, in seconds; no unit is no time.

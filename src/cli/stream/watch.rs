@@ -1,5 +1,6 @@
 //! What is shown, reported and reloaded while a stream runs.
 
+use crate::cli::output::{self, tell};
 use crate::error::{Error, Result};
 use crate::metrics::Metric;
 use crate::models::Registry;
@@ -62,7 +63,7 @@ impl Watch {
             start: Instant::now(),
             file,
             lines,
-            bar: alive.then(|| super::super::output::lines("waiting for rows")),
+            bar: alive.then(|| output::lines("waiting for rows")),
             shown: Duration::ZERO,
             shown_rows: 0,
             reload: reload.map(|path| (path.to_path_buf(), None)),
@@ -126,7 +127,7 @@ impl Watch {
             return;
         }
         let counts = stage.counts();
-        let seconds = super::super::output::seconds(self.start.elapsed());
+        let seconds = output::seconds(self.start.elapsed());
         let mut text = format!("{} rows in {seconds}, {} learned", counts.rows, stage.learned());
         if let Some(every) = every.filter(|every| *every > 1) {
             text.push_str(&format!(", parameters derived every {every} rows"));
@@ -137,13 +138,8 @@ impl Watch {
                 counts.refused_batches, counts.refused_rows
             ));
         }
-        say(&text);
+        tell(&text);
     }
-}
-
-/// A line on standard error; when nobody reads it, nothing is lost.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// The live view: what was done, how good the answers are, which labels drift.
@@ -219,7 +215,7 @@ impl Watcher for Watch {
             Some(file) => writeln!(file, "{line}").map_err(|e| Error::io("the report", e)),
             None => {
                 if self.lines {
-                    say(&line.to_string());
+                    tell(&line.to_string());
                 }
                 Ok(())
             }
@@ -228,8 +224,8 @@ impl Watcher for Watch {
 
     fn note(&mut self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say(&format!("note: {text}"))),
-            None => say(&format!("note: {text}")),
+            Some(bar) => bar.suspend(|| tell(&format!("note: {text}"))),
+            None => tell(&format!("note: {text}")),
         }
     }
 }

@@ -8,7 +8,7 @@
 mod read;
 mod source;
 
-use super::{FeatureKind, FeatureOptions, FeatureSpace, Rows, Space};
+use super::{FeatureKind, FeatureOptions, FeatureSpace, Pattern, Rows, Space};
 use crate::error::{Error, Result};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -39,7 +39,7 @@ impl Binding {
     /// # Errors
     ///
     /// A column whose type cannot be a feature is named, as is a column that cannot be read as the
-    /// kind `options` force.
+    /// kind `options` force, and a pattern of `options` that no column matches.
     pub fn declare(
         root: &ArrayRef,
         options: &FeatureOptions,
@@ -48,6 +48,7 @@ impl Binding {
         if !space.features.declared {
             let mut found = Vec::new();
             sources(root.data_type(), options, &mut found, true)?;
+            check_counts(&found, options)?;
             declare_columns(&found, root, options, &mut space.features)?;
         }
         Binding::try_new(root.data_type(), options, &space.features)
@@ -64,6 +65,7 @@ impl Binding {
         if found.is_empty() {
             return Err(no_feature());
         }
+        check_counts(&found, options)?;
         found.iter().try_for_each(|source| source.declared_kind(options).map(drop))
     }
 
@@ -163,6 +165,23 @@ impl Binding {
 
 fn no_feature() -> Error {
     Error::data("there is no feature: name at least one feature column")
+}
+
+/// Whether there is a column for every pattern of columns that hold counts.
+fn check_counts(found: &[Source], options: &FeatureOptions) -> Result<()> {
+    let names: Vec<&str> = found.iter().map(|source| source.name.trim_end_matches('.')).collect();
+    let is_idle = |pattern: &&Pattern| !names.iter().any(|name| pattern.matches(name));
+    match options.counts.iter().find(is_idle) {
+        None => Ok(()),
+        Some(pattern) if names == [""] => Err(Error::not_found(format!(
+            "no feature column matches `{pattern}`, of those that hold counts: all features are in one \
+             column, name it by `*`"
+        ))),
+        Some(pattern) => Err(Error::not_found(format!(
+            "no feature column matches `{pattern}`, of those that hold counts; the columns are: {}",
+            names.join(", ")
+        ))),
+    }
 }
 
 fn refuse_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {

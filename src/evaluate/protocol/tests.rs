@@ -33,6 +33,10 @@ fn every_row_tests_once_and_never_trains_then() {
     for stratify in ALL {
         let splits = Protocol::Folds { folds: 4, repeats: 3 }.splits(&truth, stratify, 1).unwrap();
         assert_eq!(splits.len(), 12);
+        assert_eq!(Protocol::Folds { folds: 4, repeats: 3 }.rounds(), 12);
+        let hold_out = Protocol::HoldOut { train: 0.66, repeats: 5 };
+        let splits_once = hold_out.splits(&truth, stratify, 1).unwrap();
+        assert_eq!(splits_once.len(), hold_out.rounds());
         for repeat in splits.chunks(4) {
             let mut tested: Vec<u32> = repeat.iter().flat_map(|s| s.test.clone()).collect();
             tested.sort_unstable();

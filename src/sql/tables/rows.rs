@@ -1,6 +1,7 @@
 //! Files that are read row by row, as one table.
 
 use super::super::error::to_datafusion;
+use super::super::query::RowsRead;
 use crate::error::{Error, Result};
 use crate::formats::{FileReader, LabelSource};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -68,15 +69,18 @@ impl PartitionStream for RowFiles {
         let sender = stream.tx();
         let (paths, labels) = (self.paths.clone(), self.labels.clone());
         let rows = ctx.session_config().batch_size();
+        let read = RowsRead::of(&ctx);
         stream.spawn_blocking(move || {
             for path in &paths {
                 let reader = FileReader::try_open(path, &labels).map_err(to_datafusion)?;
                 for batch in reader.with_batch_size(rows) {
+                    read.add(batch.as_ref().map_or(0, |batch| batch.num_rows()));
                     if sender.blocking_send(batch.map_err(to_datafusion)).is_err() {
                         return Ok(());
                     }
                 }
             }
+            read.end();
             Ok(())
         });
         stream.build()

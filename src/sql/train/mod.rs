@@ -67,7 +67,8 @@ pub(super) fn check_types(call: &Call, types: &[DataType]) -> Result<()> {
             Err(call.misuse(format!("the first argument is the algorithm as text, not {spec}")))
         }
         [_, labels, ..] if !LabelReader::accepts(labels) => Err(call.misuse(format!(
-            "labels must be a list of texts or integers, or a struct of 0/1 columns, not {labels}"
+            "labels must be a list of texts or integers, or a struct of 0/1 columns, not {}",
+            LabelReader::refused(labels)
         ))),
         [_, _, rest @ ..] if rest.iter().all(is_weight) => Err(call.misuse("there is no feature")),
         _ => Ok(()),
