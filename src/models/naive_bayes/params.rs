@@ -44,7 +44,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         name: "sets",
         default: "1",
         allowed: Allowed::Int(1, 1000),
-        help: "how many candidate sets a beam search keeps; 1 is the greedy cascade of the paper",
+        help: "1: the greedy cascade of the paper; more: the most probable set, by a beam search that keeps so many candidates, 20 at least",
     },
     Parameter {
         name: "decide",
