@@ -129,6 +129,15 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// Bytes on the heap.
     fn heap_size(&self) -> usize;
 
+    /// About how many bytes ending takes besides: whoever bounds memory sets them aside while rows
+    /// are observed.
+    ///
+    /// The default is enough for what every learner needs: what is known once more under other
+    /// numbers, as a state, and as bytes. One that fits when it is closed needs more.
+    fn ending_size(&self, _space: &Space) -> usize {
+        3 * self.heap_size()
+    }
+
     /// This learner as its own type, for merging.
     fn as_any(&self) -> &dyn Any;
 }

@@ -219,6 +219,11 @@ impl RowStore {
         if in_order { Arc::clone(&self.table) } else { Arc::new(self.table.take(&order, None)) }
     }
 
+    /// The rows that are stored, in no order that means anything, without those dropped since.
+    pub(crate) fn stored(&self) -> &Rows {
+        &self.table.rows
+    }
+
     /// What is kept, as a state.
     ///
     /// # Errors
