@@ -301,7 +301,7 @@ impl RowStore {
             .max(mine.labels.ids().len() + rows.labels.ids().len());
         if most > u32::MAX as usize {
             return Err(Error::limit(
-                "there are more rows or entries than can be kept: use keep=sample(n)",
+                "there are more rows or entries than can be kept: learn from a sample of the rows",
             ));
         }
         Ok(())
