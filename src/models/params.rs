@@ -155,7 +155,7 @@ impl CheckedSpec {
             let set = spec.args.iter().find(|(n, _)| n.as_deref() == Some(p.name)).map(|(_, v)| v);
             let value = p.allowed.normal(set.unwrap_or(&default).clone());
             let value = &value.map_err(|e| e.context(format!("parameter `{}`", p.name)))?;
-            if matches!(value, Value::Range(..)) {
+            if value.has_range() {
                 return Err(Error::usage(format!(
                     "parameter `{}={value}`: a range of values can only be evaluated; give one value",
                     p.name
