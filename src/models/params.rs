@@ -43,6 +43,10 @@ pub struct Choice {
 }
 
 impl Choice {
+    fn names(choices: &[Choice]) -> String {
+        choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")
+    }
+
     /// The choice among `choices` that `value` names, with its parameters checked.
     ///
     /// # Errors
@@ -52,15 +56,17 @@ impl Choice {
         let spec = match value {
             Value::Word(name) => Spec { name: name.clone(), args: Vec::new() },
             Value::Call(spec) => spec.clone(),
-            other => return Err(Error::usage(format!("`{other}` is no name"))),
+            other => {
+                let names = Choice::names(choices);
+                return Err(Error::usage(format!("`{other}` is no name; there are: {names}")));
+            }
         };
-        let names = || choices.iter().map(|c| c.name);
         let choice = choices.iter().find(|c| c.name == spec.name).ok_or_else(|| {
             Error::usage(format!(
                 "there is no `{}`{}; there are: {}",
                 spec.name,
-                did_you_mean(&spec.name, names()),
-                names().collect::<Vec<_>>().join(", ")
+                did_you_mean(&spec.name, choices.iter().map(|c| c.name)),
+                Choice::names(choices)
             ))
         })?;
         CheckedSpec::try_new(&spec, choice.parameters)
@@ -141,7 +147,7 @@ impl CheckedSpec {
             if !parameters.iter().any(|p| p.name == name) {
                 let known = parameters.iter().map(|p| p.name);
                 return Err(Error::usage(format!(
-                    "algorithm `{}` has no parameter `{name}`{}; it has: {}",
+                    "`{}` has no parameter `{name}`{}; it has: {}",
                     spec.name,
                     did_you_mean(name, known),
                     list(parameters)
