@@ -234,6 +234,29 @@ impl fmt::Display for CheckedSpec {
     }
 }
 
+impl Spec {
+    /// The part of this spec, itself or a thing that one of its `parameters` names, that has a
+    /// parameter `name`.
+    pub(crate) fn part_with(&mut self, name: &str, parameters: &[Parameter]) -> Option<&mut Spec> {
+        if parameters.iter().any(|p| p.name == name) {
+            return Some(self);
+        }
+        for (argument, value) in &mut self.args {
+            let named = parameters.iter().find(|p| argument.as_deref() == Some(p.name));
+            let Some(Allowed::Choice(choices)) = named.map(|p| p.allowed) else { continue };
+            if let Value::Word(word) = value {
+                *value = Value::Call(Spec { name: word.clone(), args: Vec::new() });
+            }
+            let Value::Call(spec) = value else { continue };
+            let choice = choices.iter().find(|c| c.name == spec.name);
+            if let Some(part) = choice.and_then(|c| spec.part_with(name, c.parameters)) {
+                return Some(part);
+            }
+        }
+        None
+    }
+}
+
 /// Defaults are typed like values, so that help texts, specs and code cannot differ.
 fn parse_default(p: &Parameter) -> Result<Value> {
     let spec: Spec = format!("d(v={})", p.default).parse()?;

@@ -67,15 +67,23 @@ impl Registry {
 
     /// As [`Registry::resolve`], for a spec that is parsed already.
     pub fn resolve_parsed(&self, spec: &Spec) -> Result<(Algorithm, CheckedSpec)> {
+        let algorithm = self.find(&spec.name)?;
+        Ok((algorithm, CheckedSpec::try_new(spec, algorithm.parameters)?))
+    }
+
+    /// The algorithm of this name.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name lists the valid ones and suggests the nearest.
+    pub fn find(&self, name: &str) -> Result<Algorithm> {
         let names = || self.algorithms.iter().map(|a| a.name);
-        let algorithm = self.algorithms.iter().find(|a| a.name == spec.name).ok_or_else(|| {
+        self.algorithms.iter().find(|a| a.name == name).copied().ok_or_else(|| {
             Error::usage(format!(
-                "there is no algorithm `{}`{}; there are: {}",
-                spec.name,
-                did_you_mean(&spec.name, names()),
+                "there is no algorithm `{name}`{}; there are: {}",
+                did_you_mean(name, names()),
                 names().collect::<Vec<_>>().join(", ")
             ))
-        })?;
-        Ok((*algorithm, CheckedSpec::try_new(spec, algorithm.parameters)?))
+        })
     }
 }

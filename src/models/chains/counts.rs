@@ -107,7 +107,7 @@ impl Learner for CountChains {
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
         let orders = self.params.orders(&space.labels, |y| self.all.label(y))?;
         let smoothing = match self.params.base {
-            Base::NaiveBayes { smoothing, .. } => smoothing,
+            Base::NaiveBayes { smoothing } => smoothing,
             Base::Linear(_) => 1.0,
         };
         let chained = self.params.chained();

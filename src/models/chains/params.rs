@@ -1,7 +1,7 @@
 //! Parameters of binary relevance and chains.
 
 use super::super::base::{BASES, Base, Prepare};
-use super::super::bounds::{self, MAX_FEATURES, bounded};
+use super::super::bounds::{self, MAX_FEATURES};
 use super::super::{Allowed, Capabilities, CheckedSpec, Parameter, Spec, Value};
 use super::thresholds::Tuned;
 use crate::data::{FeatureOptions, Vocabulary};
@@ -340,11 +340,7 @@ pub(super) fn parents(order: &[u32], chained: bool) -> Vec<Vec<u32>> {
 
 /// How features are read for this spec.
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
-    let force = match Base::try_new(spec)? {
-        Base::NaiveBayes { force, .. } => force,
-        Base::Linear(_) => None,
-    };
-    Ok(FeatureOptions { force, ..bounded(spec)? })
+    Base::features(spec)
 }
 
 /// What models of this spec can do.
