@@ -195,6 +195,11 @@ impl CheckedSpec {
             .ok_or_else(|| Error::internal(format!("parameter `{name}` is read but not declared")))
     }
 
+    /// Whether a parameter differs from its default.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.canonical.args.iter().any(|(n, _)| n.as_deref() == Some(name))
+    }
+
     /// The value of a number parameter.
     pub fn number(&self, name: &str) -> Result<f64> {
         match self.value(name)? {

@@ -330,6 +330,12 @@ impl Learner for RowChains {
         let mut notes =
             self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space));
         notes.extend(self.params.order.note(&space.labels));
+        if self.params.prepare == Prepare::Tfidf && space.features.sparse_len() == 0 {
+            notes.push(
+                "prepare=tfidf changes flags, map keys and tokens, and there are none: it does nothing"
+                    .to_string(),
+            );
+        }
         notes
     }
 
