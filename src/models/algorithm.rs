@@ -201,7 +201,11 @@ pub struct Insight {
     /// For each label, the features that tell most about it and how much; a negative weight speaks
     /// against the label. Empty lists where an algorithm cannot say.
     pub telling: Vec<Vec<(String, f64)>>,
-    /// Label pairs that occur together, most frequent first, with the weight of their rows.
+    /// What was chosen for each label while it was fitted, such as `threshold`: a name, and a number
+    /// per label.
+    pub chosen: Vec<(&'static str, Vec<f64>)>,
+    /// Label pairs that occur together, most frequent first, with the weight of their rows; none
+    /// where an algorithm does not count them.
     pub pairs: Vec<(u32, u32, f64)>,
 }
 

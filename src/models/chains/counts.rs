@@ -132,6 +132,7 @@ impl Learner for CountChains {
             label_counts: (0..space.labels.len() as u32).map(|y| self.all.label(y)).collect(),
             telling: self.all.telling(space, most),
             pairs: self.all.pairs(most),
+            ..Insight::default()
         }
     }
 

@@ -322,8 +322,18 @@ impl Learner for RowChains {
             Some(f) => (0..labels).map(|y| f.scores.telling(y, space, most)).collect(),
             None => vec![Vec::new(); labels],
         };
+        let mut chosen = Vec::new();
+        if let Some(fitted) = &self.fitted {
+            if !fitted.thresholds.is_empty() {
+                chosen.push(("threshold", fitted.thresholds.clone()));
+            }
+            if matches!(&self.params.base, Base::Linear(base) if base.has_grid()) {
+                let reports = fitted.scores.reports().iter().take(labels);
+                chosen.push(("lambda", reports.map(|r| r.lambda).collect()));
+            }
+        }
         let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
-        Insight { label_counts, telling, pairs: Vec::new() }
+        Insight { label_counts, telling, chosen, pairs: Vec::new() }
     }
 
     fn notes(&self, space: &Space) -> Vec<String> {
