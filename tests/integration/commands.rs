@@ -271,7 +271,8 @@ fn the_table_of_algorithms_is_that_of_the_registry() {
         let (_, spec) = registry.resolve(a.name).unwrap();
         let can = (a.capabilities)(&spec);
         let merges = if can.reopens { "yes" } else { "`keep=all`" };
-        let (forgets, decays) = (yes(can.forgets), yes(can.decays));
+        let forgets = if can.forgets { merges } else { "no" };
+        let decays = yes(can.decays);
         table += &format!(
             "| `{}` | {} | {merges} | {forgets} | {decays} | {} |\n",
             a.name, a.summary, a.reference
