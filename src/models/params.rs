@@ -38,6 +38,8 @@ pub enum Allowed {
 pub struct Choice {
     /// Its name.
     pub name: &'static str,
+    /// What it is, for help texts.
+    pub help: &'static str,
     /// The parameters it takes.
     pub parameters: &'static [Parameter],
 }
@@ -111,7 +113,7 @@ impl fmt::Display for Allowed {
             Allowed::Choice(choices) => {
                 let text = |c: &Choice| match c.parameters {
                     [] => c.name.to_string(),
-                    parameters => format!("{}({})", c.name, list(parameters)),
+                    _ => format!("{}(...)", c.name),
                 };
                 f.write_str(&choices.iter().map(text).collect::<Vec<_>>().join("|"))
             }

@@ -1,7 +1,7 @@
 //! The list of algorithms.
 
 use super::params::did_you_mean;
-use super::{Algorithm, CheckedSpec, Spec, chains, lazy, naive_bayes};
+use super::{Algorithm, Allowed, CheckedSpec, Choice, Spec, chains, lazy, naive_bayes};
 use crate::error::{Error, Result};
 
 /// The algorithms that specs can name.
@@ -54,6 +54,21 @@ impl Registry {
     /// All algorithms in order of registration.
     pub fn algorithms(&self) -> &[Algorithm] {
         &self.algorithms
+    }
+
+    /// The things that parameters can name and that have parameters of their own, such as base
+    /// learners, each once: the name of the parameter, and the choice.
+    pub fn choices(&self) -> Vec<(&'static str, Choice)> {
+        let mut all: Vec<(&'static str, Choice)> = Vec::new();
+        for parameter in self.algorithms.iter().flat_map(|a| a.parameters) {
+            let Allowed::Choice(choices) = parameter.allowed else { continue };
+            for choice in choices {
+                if !all.iter().any(|(name, c)| (*name, c.name) == (parameter.name, choice.name)) {
+                    all.push((parameter.name, *choice));
+                }
+            }
+        }
+        all
     }
 
     /// The algorithm a spec names, and the spec checked against its parameters.

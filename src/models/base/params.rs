@@ -10,9 +10,21 @@ use crate::error::{Error, Result};
 
 /// The base learners a spec can name.
 pub(in crate::models) const BASES: &[Choice] = &[
-    Choice { name: "logistic", parameters: LOGISTIC },
-    Choice { name: "svm", parameters: SVM },
-    Choice { name: "naive_bayes", parameters: NAIVE_BAYES },
+    Choice {
+        name: "logistic",
+        help: "logistic regression with an L2 penalty; learns from rows",
+        parameters: LOGISTIC,
+    },
+    Choice {
+        name: "svm",
+        help: "linear support vector machine: squared hinge, L2 penalty; learns from rows",
+        parameters: SVM,
+    },
+    Choice {
+        name: "naive_bayes",
+        help: "naive Bayes of a label against its absence; learns from counts",
+        parameters: NAIVE_BAYES,
+    },
 ];
 
 const LAMBDA: Allowed = Allowed::Custom("a number from 1e-9 to 1e9|grid|grid(number, ...)", |v| {
@@ -99,6 +111,14 @@ impl Base {
             Limits { tolerance: base.number("tolerance")?, steps: base.whole("max_steps")? };
         Ok(Base::Linear(LinearBase { shape, lambda, limits }))
     }
+
+    /// How the base learner that `spec` names reads features.
+    pub(in crate::models) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
+        match Base::try_new(spec)? {
+            Base::NaiveBayes { .. } => as_events(&spec.choice("base", BASES)?, bounded(spec)?),
+            Base::Linear(_) => bounded(spec),
+        }
+    }
 }
 
 impl Lambda {
@@ -116,14 +136,6 @@ impl Lambda {
                 Some(Lambda::Grid(grid))
             }
             other => fits(other).map(Lambda::One),
-        }
-    }
-
-    /// How the base learner that `spec` names reads features.
-    pub(in crate::models) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
-        match Base::try_new(spec)? {
-            Base::NaiveBayes { .. } => as_events(&spec.choice("base", BASES)?, bounded(spec)?),
-            Base::Linear(_) => bounded(spec),
         }
     }
 }
