@@ -2,7 +2,7 @@
 
 use super::output::{print_table, say};
 use crate::error::Result;
-use crate::models::Registry;
+use crate::models::{Parameter, Registry};
 use clap::Args;
 
 /// Arguments of `algorithms`.
@@ -19,18 +19,22 @@ impl Algorithms {
         print_table(&lines)?;
         for a in registry.algorithms() {
             say(&format!("\n{}: {}", a.name, a.reference))?;
-            let mut lines = vec![vec![
-                "  parameter".into(),
-                "default".into(),
-                "takes".into(),
-                "what it does".into(),
-            ]];
-            for p in a.parameters {
-                let takes = p.allowed.to_string();
-                lines.push(vec![format!("  {}", p.name), p.default.into(), takes, p.help.into()]);
-            }
-            print_table(&lines)?;
+            print_parameters(a.parameters)?;
+        }
+        for (setting, choice) in registry.choices() {
+            say(&format!("\n{setting}={}: {}", choice.name, choice.help))?;
+            print_parameters(choice.parameters)?;
         }
         Ok(())
     }
+}
+
+fn print_parameters(parameters: &[Parameter]) -> Result<()> {
+    let head = ["  parameter", "default", "takes", "what it does"];
+    let mut lines = vec![head.map(String::from).to_vec()];
+    for p in parameters {
+        let takes = p.allowed.to_string();
+        lines.push(vec![format!("  {}", p.name), p.default.into(), takes, p.help.into()]);
+    }
+    print_table(&lines)
 }

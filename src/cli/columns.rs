@@ -3,7 +3,7 @@
 use crate::data::{Pattern, Vocabulary, declared_labels, plain_type};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
-use crate::models::{Model, Spec, Value, holds_features};
+use crate::models::{Model, Registry, Spec, Value, holds_features};
 use crate::sql::FileOptions;
 use clap::{Args, ValueEnum};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
@@ -87,12 +87,18 @@ impl LearnOptions {
             return Ok(spec.to_string());
         }
         let mut parsed: Spec = spec.parse()?;
-        if parsed.args.iter().any(|(name, _)| name.as_deref() == Some("counts")) {
+        let Some(part) = counting(&mut parsed)? else {
+            return Err(Error::usage(format!(
+                "--counts: `{spec}` does not tell counts from other numbers: use naive Bayes, or leave \
+                 --counts out"
+            )));
+        };
+        if part.args.iter().any(|(name, _)| name.as_deref() == Some(COUNTS)) {
             return Err(Error::usage(format!(
                 "`{spec}` names columns of counts, and so does --counts: use one of them"
             )));
         }
-        parsed.args.push((Some("counts".to_string()), Value::Word(self.counts.join("|"))));
+        part.args.push((Some(COUNTS.to_string()), Value::Word(self.counts.join("|"))));
         Ok(parsed.to_string())
     }
 
@@ -108,9 +114,20 @@ impl LearnOptions {
             }
         }
         let mut parsed: Spec = spec.parse()?;
-        parsed.args.retain(|(name, _)| name.as_deref() != Some("counts"));
+        if let Some(part) = counting(&mut parsed)? {
+            part.args.retain(|(name, _)| name.as_deref() != Some(COUNTS));
+        }
         Ok(parsed.to_string())
     }
+}
+
+/// The parameter that names columns of counts.
+const COUNTS: &str = "counts";
+
+/// The part of `spec` that takes columns of counts: the algorithm, or a base learner of it.
+fn counting(spec: &mut Spec) -> Result<Option<&mut Spec>> {
+    let algorithm = Registry::default().find(&spec.name)?;
+    Ok(spec.part_with(COUNTS, algorithm.parameters))
 }
 
 /// The name of a column that is taken to be a row number.

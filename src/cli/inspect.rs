@@ -45,19 +45,30 @@ impl Inspect {
             "\nlabels ({shown} most frequent of {}), with the features that tell most",
             order.len()
         ))?;
-        let mut lines = vec![vec!["label".into(), "rows".into(), "telling features".into()]];
+        let mut head = vec!["label".to_string(), "rows".to_string()];
+        head.extend(insight.chosen.iter().map(|(name, _)| name.to_string()));
+        head.push("telling features".into());
+        let mut lines = vec![head];
         for &y in order.iter().take(shown) {
             // An algorithm may have none for any label.
             let telling = insight.telling.get(y).into_iter().flatten();
             let telling: Vec<String> =
                 telling.map(|(name, weight)| format!("{name} {weight:+.2}")).collect();
-            lines.push(vec![
-                space.labels.name(y as u32).to_string(),
-                number(insight.label_counts[y]),
-                telling.join(", "),
-            ]);
+            let name = space.labels.name(y as u32).to_string();
+            let mut line = vec![name, number(insight.label_counts[y])];
+            line.extend(
+                insight
+                    .chosen
+                    .iter()
+                    .map(|(_, of)| of.get(y).map_or_else(String::new, |n| chosen(*n))),
+            );
+            line.push(telling.join(", "));
+            lines.push(line);
         }
         print_table(&lines)?;
+        if insight.pairs.is_empty() {
+            return Ok(());
+        }
         say("\nstrongest label pairs")?;
         let mut lines = vec![vec!["label".into(), "with".into(), "rows".into()]];
         for (a, b, n) in insight.pairs {
@@ -66,6 +77,13 @@ impl Inspect {
         }
         print_table(&lines)
     }
+}
+
+/// A number that was chosen: four digits.
+fn chosen(n: f64) -> String {
+    let digits = (3.0 - n.abs().max(1e-12).log10().floor()).clamp(0.0, 12.0) as usize;
+    let text = format!("{n:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// A weight: whole when it is.

@@ -129,6 +129,15 @@ pub trait Learner: Send + Sync + fmt::Debug {
     /// Bytes on the heap.
     fn heap_size(&self) -> usize;
 
+    /// About how many bytes ending takes besides: whoever bounds memory sets them aside while rows
+    /// are observed.
+    ///
+    /// The default is enough for what every learner needs: what is known once more under other
+    /// numbers, as a state, and as bytes. One that fits when it is closed needs more.
+    fn ending_size(&self, _space: &Space) -> usize {
+        3 * self.heap_size()
+    }
+
     /// This learner as its own type, for merging.
     fn as_any(&self) -> &dyn Any;
 }
@@ -192,7 +201,11 @@ pub struct Insight {
     /// For each label, the features that tell most about it and how much; a negative weight speaks
     /// against the label. Empty lists where an algorithm cannot say.
     pub telling: Vec<Vec<(String, f64)>>,
-    /// Label pairs that occur together, most frequent first, with the weight of their rows.
+    /// What was chosen for each label while it was fitted, such as `threshold`: a name, and a number
+    /// per label.
+    pub chosen: Vec<(&'static str, Vec<f64>)>,
+    /// Label pairs that occur together, most frequent first, with the weight of their rows; none
+    /// where an algorithm does not count them.
     pub pairs: Vec<(u32, u32, f64)>,
 }
 

@@ -30,6 +30,9 @@ pub struct GroupedTrainer {
     rows: Rows,
     copy: CopyBuffer,
     bytes: usize,
+    /// Bytes of the largest group there was, and what ending it takes: groups end one by one.
+    largest: usize,
+    ending: usize,
 }
 
 /// Buffers for handing rows to one group after the other.
@@ -95,6 +98,8 @@ impl GroupedTrainer {
             rows: Rows::default(),
             copy: CopyBuffer::default(),
             bytes: 0,
+            largest: 0,
+            ending: 0,
         })
     }
 
@@ -180,7 +185,7 @@ impl GroupedTrainer {
             let before = trainer.heap_size();
             let range = start..start + run;
             trainer.observe_copied(&self.rows, &self.space, range, &mut self.copy)?;
-            self.bytes = (self.bytes + trainer.heap_size()).saturating_sub(before);
+            self.grown(group, before);
             start += run;
         }
         Ok(())
@@ -219,12 +224,22 @@ impl GroupedTrainer {
         let trainer = trainer(&mut self.trainers[group], self.algorithm, &self.spec)?;
         let before = trainer.heap_size();
         let done = change(trainer);
-        self.bytes = (self.bytes + trainer.heap_size()).saturating_sub(before);
         // Groups of one query have the same columns.
         if !self.space.features.declared {
             self.space.admit_columns(trainer.space())?;
         }
+        self.grown(group, before);
         done
+    }
+
+    /// Counts the bytes of `group`, which had `before`.
+    fn grown(&mut self, group: usize, before: usize) {
+        let Some(Some(trainer)) = self.trainers.get(group) else { return };
+        let now = trainer.heap_size();
+        self.bytes = (self.bytes + now).saturating_sub(before);
+        if now > self.largest {
+            (self.largest, self.ending) = (now, trainer.ending_size());
+        }
     }
 
     /// Takes what was learned for `group` out.
@@ -250,6 +265,11 @@ impl GroupedTrainer {
             .map(|t| t.heap_size())
             .sum();
         self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// About how many bytes it will take besides to end the groups, one by one.
+    pub fn ending_size(&self) -> usize {
+        self.ending
     }
 
     /// Bytes on the heap.

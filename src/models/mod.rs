@@ -24,6 +24,7 @@ mod bounds;
 mod chains;
 mod columns;
 mod decay;
+mod event;
 mod grouped;
 mod keep;
 mod lazy;

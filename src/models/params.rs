@@ -38,11 +38,17 @@ pub enum Allowed {
 pub struct Choice {
     /// Its name.
     pub name: &'static str,
+    /// What it is, for help texts.
+    pub help: &'static str,
     /// The parameters it takes.
     pub parameters: &'static [Parameter],
 }
 
 impl Choice {
+    fn names(choices: &[Choice]) -> String {
+        choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")
+    }
+
     /// The choice among `choices` that `value` names, with its parameters checked.
     ///
     /// # Errors
@@ -52,15 +58,17 @@ impl Choice {
         let spec = match value {
             Value::Word(name) => Spec { name: name.clone(), args: Vec::new() },
             Value::Call(spec) => spec.clone(),
-            other => return Err(Error::usage(format!("`{other}` is no name"))),
+            other => {
+                let names = Choice::names(choices);
+                return Err(Error::usage(format!("`{other}` is no name; there are: {names}")));
+            }
         };
-        let names = || choices.iter().map(|c| c.name);
         let choice = choices.iter().find(|c| c.name == spec.name).ok_or_else(|| {
             Error::usage(format!(
                 "there is no `{}`{}; there are: {}",
                 spec.name,
-                did_you_mean(&spec.name, names()),
-                names().collect::<Vec<_>>().join(", ")
+                did_you_mean(&spec.name, choices.iter().map(|c| c.name)),
+                Choice::names(choices)
             ))
         })?;
         CheckedSpec::try_new(&spec, choice.parameters)
@@ -105,7 +113,7 @@ impl fmt::Display for Allowed {
             Allowed::Choice(choices) => {
                 let text = |c: &Choice| match c.parameters {
                     [] => c.name.to_string(),
-                    parameters => format!("{}({})", c.name, list(parameters)),
+                    _ => format!("{}(...)", c.name),
                 };
                 f.write_str(&choices.iter().map(text).collect::<Vec<_>>().join("|"))
             }
@@ -141,7 +149,7 @@ impl CheckedSpec {
             if !parameters.iter().any(|p| p.name == name) {
                 let known = parameters.iter().map(|p| p.name);
                 return Err(Error::usage(format!(
-                    "algorithm `{}` has no parameter `{name}`{}; it has: {}",
+                    "`{}` has no parameter `{name}`{}; it has: {}",
                     spec.name,
                     did_you_mean(name, known),
                     list(parameters)
@@ -155,7 +163,7 @@ impl CheckedSpec {
             let set = spec.args.iter().find(|(n, _)| n.as_deref() == Some(p.name)).map(|(_, v)| v);
             let value = p.allowed.normal(set.unwrap_or(&default).clone());
             let value = &value.map_err(|e| e.context(format!("parameter `{}`", p.name)))?;
-            if matches!(value, Value::Range(..)) {
+            if value.has_range() {
                 return Err(Error::usage(format!(
                     "parameter `{}={value}`: a range of values can only be evaluated; give one value",
                     p.name
@@ -187,6 +195,11 @@ impl CheckedSpec {
             .find(|(n, _)| *n == name)
             .map(|(_, v)| v)
             .ok_or_else(|| Error::internal(format!("parameter `{name}` is read but not declared")))
+    }
+
+    /// Whether a parameter differs from its default.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.canonical.args.iter().any(|(n, _)| n.as_deref() == Some(name))
     }
 
     /// The value of a number parameter.
@@ -225,6 +238,29 @@ impl CheckedSpec {
 impl fmt::Display for CheckedSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.canonical)
+    }
+}
+
+impl Spec {
+    /// The part of this spec, itself or a thing that one of its `parameters` names, that has a
+    /// parameter `name`.
+    pub(crate) fn part_with(&mut self, name: &str, parameters: &[Parameter]) -> Option<&mut Spec> {
+        if parameters.iter().any(|p| p.name == name) {
+            return Some(self);
+        }
+        for (argument, value) in &mut self.args {
+            let named = parameters.iter().find(|p| argument.as_deref() == Some(p.name));
+            let Some(Allowed::Choice(choices)) = named.map(|p| p.allowed) else { continue };
+            if let Value::Word(word) = value {
+                *value = Value::Call(Spec { name: word.clone(), args: Vec::new() });
+            }
+            let Value::Call(spec) = value else { continue };
+            let choice = choices.iter().find(|c| c.name == spec.name);
+            if let Some(part) = choice.and_then(|c| spec.part_with(name, c.parameters)) {
+                return Some(part);
+            }
+        }
+        None
     }
 }
 

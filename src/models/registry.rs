@@ -1,7 +1,7 @@
 //! The list of algorithms.
 
 use super::params::did_you_mean;
-use super::{Algorithm, CheckedSpec, Spec, chains, lazy, naive_bayes};
+use super::{Algorithm, Allowed, CheckedSpec, Choice, Spec, chains, lazy, naive_bayes};
 use crate::error::{Error, Result};
 
 /// The algorithms that specs can name.
@@ -56,6 +56,21 @@ impl Registry {
         &self.algorithms
     }
 
+    /// The things that parameters can name and that have parameters of their own, such as base
+    /// learners, each once: the name of the parameter, and the choice.
+    pub fn choices(&self) -> Vec<(&'static str, Choice)> {
+        let mut all: Vec<(&'static str, Choice)> = Vec::new();
+        for parameter in self.algorithms.iter().flat_map(|a| a.parameters) {
+            let Allowed::Choice(choices) = parameter.allowed else { continue };
+            for choice in choices {
+                if !all.iter().any(|(name, c)| (*name, c.name) == (parameter.name, choice.name)) {
+                    all.push((parameter.name, *choice));
+                }
+            }
+        }
+        all
+    }
+
     /// The algorithm a spec names, and the spec checked against its parameters.
     ///
     /// # Errors
@@ -67,15 +82,23 @@ impl Registry {
 
     /// As [`Registry::resolve`], for a spec that is parsed already.
     pub fn resolve_parsed(&self, spec: &Spec) -> Result<(Algorithm, CheckedSpec)> {
+        let algorithm = self.find(&spec.name)?;
+        Ok((algorithm, CheckedSpec::try_new(spec, algorithm.parameters)?))
+    }
+
+    /// The algorithm of this name.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name lists the valid ones and suggests the nearest.
+    pub fn find(&self, name: &str) -> Result<Algorithm> {
         let names = || self.algorithms.iter().map(|a| a.name);
-        let algorithm = self.algorithms.iter().find(|a| a.name == spec.name).ok_or_else(|| {
+        self.algorithms.iter().find(|a| a.name == name).copied().ok_or_else(|| {
             Error::usage(format!(
-                "there is no algorithm `{}`{}; there are: {}",
-                spec.name,
-                did_you_mean(&spec.name, names()),
+                "there is no algorithm `{name}`{}; there are: {}",
+                did_you_mean(name, names()),
                 names().collect::<Vec<_>>().join(", ")
             ))
-        })?;
-        Ok((*algorithm, CheckedSpec::try_new(spec, algorithm.parameters)?))
+        })
     }
 }

@@ -45,22 +45,51 @@ pub enum Value {
 }
 
 impl Spec {
-    /// The specs that a spec with ranges stands for, in ascending order; itself without ranges.
+    /// The specs that a spec with ranges, its own or those of a value, stands for, in ascending
+    /// order; itself without ranges.
     pub fn expand(&self) -> Vec<Spec> {
-        let range = self.args.iter().position(|(_, v)| matches!(v, Value::Range(..)));
-        let Some(i) = range else { return vec![self.clone()] };
-        let Value::Range(low, high) = self.args[i].1 else { return Vec::new() };
-        (low..=high)
-            .flat_map(|n| {
-                let mut one = self.clone();
-                one.args[i].1 = Value::Int(n);
-                one.expand()
-            })
-            .collect()
+        let mut all = vec![Spec { name: self.name.clone(), args: Vec::new() }];
+        for (name, value) in &self.args {
+            let values = value.expand();
+            let with = |spec: &Spec, value: &Value| {
+                let mut spec = spec.clone();
+                spec.args.push((name.clone(), value.clone()));
+                spec
+            };
+            all = all.iter().flat_map(|spec| values.iter().map(|v| with(spec, v))).collect();
+        }
+        all
+    }
+
+    /// How many specs this stands for.
+    fn expanded_len(&self) -> usize {
+        let len = |(_, value): &(Option<String>, Value)| match value {
+            Value::Range(low, high) => range_len(*low, *high),
+            Value::Call(spec) => spec.expanded_len(),
+            _ => 1,
+        };
+        self.args.iter().map(len).fold(1, usize::saturating_mul)
     }
 }
 
 impl Value {
+    fn expand(&self) -> Vec<Value> {
+        match self {
+            Value::Range(low, high) => (*low..=*high).map(Value::Int).collect(),
+            Value::Call(spec) => spec.expand().into_iter().map(Value::Call).collect(),
+            other => vec![other.clone()],
+        }
+    }
+
+    /// Whether it is a range, or holds one.
+    pub(super) fn has_range(&self) -> bool {
+        match self {
+            Value::Range(..) => true,
+            Value::Call(spec) => spec.args.iter().any(|(_, value)| value.has_range()),
+            _ => false,
+        }
+    }
+
     /// The number this is, if it is one.
     pub fn as_number(&self) -> Option<f64> {
         match self {
@@ -128,11 +157,7 @@ impl FromStr for Spec {
         if parser.at < text.len() {
             return Err(parser.error("expected the end"));
         }
-        let ranges = spec.args.iter().filter_map(|(_, value)| match value {
-            Value::Range(low, high) => Some(range_len(*low, *high)),
-            _ => None,
-        });
-        if ranges.fold(1, usize::saturating_mul) > MAX_VALUES {
+        if spec.expanded_len() > MAX_VALUES {
             return Err(Error::usage(format!(
                 "spec `{text}`: its ranges stand for more than {MAX_VALUES} specs: make them smaller"
             )));
@@ -339,6 +364,15 @@ mod tests {
         let spec: Spec = "a(k=1..3)".parse().unwrap();
         let all: Vec<String> = spec.expand().iter().map(Spec::to_string).collect();
         assert_eq!(all, ["a(k=1)", "a(k=2)", "a(k=3)"]);
+        let spec: Spec = "a(b=c(k=1..2), s=7..8, t=u)".parse().unwrap();
+        let all: Vec<String> = spec.expand().iter().map(Spec::to_string).collect();
+        let expected = [
+            "a(b=c(k=1), s=7, t=u)",
+            "a(b=c(k=1), s=8, t=u)",
+            "a(b=c(k=2), s=7, t=u)",
+            "a(b=c(k=2), s=8, t=u)",
+        ];
+        assert_eq!(all, expected);
     }
 
     #[test]
@@ -350,7 +384,9 @@ mod tests {
             assert!(canonical(range).contains("is no range of whole numbers"), "{range}");
         }
         assert_eq!("a(k=1..100, s=1..100)".parse::<Spec>().unwrap().expand().len(), 10_000);
-        let error = canonical("a(k=1..100, s=1..101)");
-        assert!(error.contains("its ranges stand for more than 10000 specs"), "{error}");
+        for many in ["a(k=1..100, s=1..101)", "a(b=c(k=1..100), d=e(f=g(s=1..101)))"] {
+            let error = canonical(many);
+            assert!(error.contains("its ranges stand for more than 10000 specs"), "{error}");
+        }
     }
 }

@@ -476,6 +476,11 @@ impl Trainer {
         self.space.heap_size() + self.learner.heap_size() + waiting
     }
 
+    /// About how many bytes [`Trainer::finish`] and [`Trainer::state`] will take besides.
+    pub fn ending_size(&self) -> usize {
+        self.learner.ending_size(&self.space)
+    }
+
     /// The model of what was learned so far: labels and features in name order, parameters fitted
     /// where the algorithm keeps them.
     ///

@@ -84,7 +84,9 @@ pub(super) fn difference(all: f64, part: f64) -> Result<f64> {
         return Ok(0.0);
     }
     if left < 0.0 {
-        return Err(Error::incompatible("more rows are taken away than were added"));
+        return Err(Error::incompatible(
+            "more rows are taken away than were added: take away only what this model has learned",
+        ));
     }
     Ok(left)
 }

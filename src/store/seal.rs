@@ -57,7 +57,12 @@ impl Sealer {
         if let Some(template) = Template::learn(row, &bytes, written, &place) {
             self.templates.insert(0, template);
         }
-        out.extend_from_slice(&bytes);
+        if out.is_empty() {
+            // A model of many rows is not copied once more.
+            *out = bytes;
+        } else {
+            out.extend_from_slice(&bytes);
+        }
         put_digest(&mut out[start..], place);
         Ok(())
     }

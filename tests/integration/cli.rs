@@ -412,7 +412,32 @@ fn help_names_every_command() {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
         assert!(place.ok(&[command, "--help"]).contains("Usage: labelflow"), "{command}");
     }
-    assert!(place.ok(&["algorithms"]).contains("naibx"));
+    let algorithms = place.ok(&["algorithms"]);
+    assert!(algorithms.contains("naibx"));
+    // Base learners have parameters of their own, each once.
+    let base = "\nbase=svm: linear support vector machine";
+    assert_eq!(algorithms.matches(base).count(), 1, "{algorithms}");
+    assert!(algorithms.contains("\n  calibrate  platt"), "{algorithms}");
+}
+
+#[test]
+fn inspect_shows_what_was_chosen_and_nothing_empty() {
+    let place = Workplace::with_data();
+    let inspect = |spec: &str| {
+        place.ok(&["fit", "t.parquet", "--algorithm", spec, "-o", "i.labelflow"]);
+        place.ok(&["inspect", "i.labelflow"])
+    };
+    let plain = inspect("br");
+    assert!(!plain.contains("threshold") && !plain.contains("strongest label pairs"), "{plain}");
+    assert!(inspect("naibx").contains("strongest label pairs"));
+    let tuned = inspect("br(base=logistic(lambda=grid(1, 0.1)), threshold=tuned(macro_f1))");
+    let head = tuned.lines().find(|line| line.starts_with("label ")).unwrap_or_default();
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns, ["label", "rows", "threshold", "lambda", "telling", "features"]);
+    let line = tuned.lines().skip_while(|line| *line != head).nth(1).unwrap_or_default();
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    assert!((0.0..=1.0).contains(&cells[2].parse::<f64>().unwrap()), "{line}");
+    assert!(["1", "0.1"].contains(&cells[3]), "{line}");
 }
 
 #[test]

@@ -237,7 +237,7 @@ const FAILURES: &[(&str, &str)] = &[
     ),
     (
         "fit t.parquet --algorithm naibx(smothing=1) -o out/x",
-        "algorithm `naibx` has no parameter `smothing`, did you mean `smoothing`?; it has: event, counts, smoothing, size, allow_empty, sets, decide, max_labels, max_features",
+        "`naibx` has no parameter `smothing`, did you mean `smoothing`?; it has: event, counts, smoothing, size, allow_empty, sets, decide, max_labels, max_features",
     ),
     (
         "fit t.parquet --algorithm naibx(sets=1..3) -o out/x",
@@ -302,7 +302,7 @@ const FAILURES: &[(&str, &str)] = &[
     ),
     (
         "sql \"SELECT subtract_model((SELECT m FROM 'half.parquet'), 'm.labelflow')\"",
-        "subtract_model: more rows are taken away than were added",
+        "subtract_model: more rows are taken away than were added: take away only what this model has learned",
     ),
     (
         "sql \"SELECT subtract_model('m.labelflow', 'm2.labelflow')\"",

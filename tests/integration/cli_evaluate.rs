@@ -41,8 +41,17 @@ fn counts_do_not_rename_algorithms() {
         names.dedup();
         names
     };
-    let typed = ["--algorithm", "naibx( smoothing=2 )", "--algorithm", "naibx(sets=1..2)"];
+    let typed = [
+        "--algorithm",
+        "naibx( smoothing=2 )",
+        "--algorithm",
+        "naibx(sets=1..2)",
+        "--algorithm",
+        "br(base=naive_bayes(smoothing=1..2))",
+    ];
     let expected = names(&typed);
+    let nested = "br(base=naive_bayes(smoothing=1))".to_string();
+    assert!(expected.contains(&nested), "{expected:?}");
     assert!(expected.contains(&"naibx( smoothing=2 )".to_string()), "{expected:?}");
     place.rows("COPY (SELECT id % 3 AS w, f0, labels FROM 't.parquet') TO 'w.parquet'");
     std::fs::rename(place.path("w.parquet"), place.path("t.parquet")).unwrap();

@@ -257,6 +257,33 @@ fn a_failing_command_is_reported() {
 }
 
 #[test]
+fn the_tables_of_parameters_are_those_of_the_registry() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/algorithms.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let start = text.find("<!-- parameters -->\n").unwrap() + "<!-- parameters -->\n".len();
+    let end = text.find("<!-- /parameters -->").unwrap();
+    let mut tables = String::new();
+    let mut table = |heading: String, parameters: &[labelflow::models::Parameter]| {
+        tables += &format!(
+            "\n### {heading}\n\n| parameter | default | takes | what it does |\n|---|---|---|---|\n"
+        );
+        for p in parameters {
+            let cells = [p.allowed.to_string(), p.help.to_string()].map(|c| c.replace('|', "\\|"));
+            tables +=
+                &format!("| `{}` | `{}` | {} | {} |\n", p.name, p.default, cells[0], cells[1]);
+        }
+    };
+    let registry = labelflow::models::Registry::default();
+    for a in registry.algorithms() {
+        table(a.name.to_string(), a.parameters);
+    }
+    for (setting, choice) in registry.choices() {
+        table(format!("{setting}={}", choice.name), choice.parameters);
+    }
+    assert_eq!(&text[start..end], tables + "\n", "write this into docs/algorithms.md");
+}
+
+#[test]
 fn the_table_of_algorithms_is_that_of_the_registry() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = std::fs::read_to_string(readme).unwrap();
@@ -271,7 +298,8 @@ fn the_table_of_algorithms_is_that_of_the_registry() {
         let (_, spec) = registry.resolve(a.name).unwrap();
         let can = (a.capabilities)(&spec);
         let merges = if can.reopens { "yes" } else { "`keep=all`" };
-        let (forgets, decays) = (yes(can.forgets), yes(can.decays));
+        let forgets = if can.forgets { merges } else { "no" };
+        let decays = yes(can.decays);
         table += &format!(
             "| `{}` | {} | {merges} | {forgets} | {decays} | {} |\n",
             a.name, a.summary, a.reference

@@ -394,6 +394,15 @@ fn counts_are_an_option_or_a_parameter() {
     let parameter = model(&place, &["c.parquet", "--algorithm", "naibx(counts='w_*')"]);
     assert_eq!(option, parameter);
     assert_ne!(model(&place, &["c.parquet"]), option);
+    let base = |spec| model(&place, &["c.parquet", "--algorithm", spec]);
+    let option =
+        ["c.parquet", "--algorithm", "br(base=naive_bayes(smoothing=2))", "--counts", "w_*"];
+    assert_eq!(model(&place, &option), base("br(base=naive_bayes(smoothing=2, counts='w_*'))"),);
+    assert_ne!(model(&place, &option), base("br(base=naive_bayes(smoothing=2))"));
+    let rows = ["fit", "c.parquet", "--counts", "w_*", "--algorithm", "br", "-o", "x"];
+    let (code, text) = place.failure(&rows);
+    assert_eq!(code, 2);
+    assert!(text.contains("--counts: `br` does not tell counts from other numbers"), "{text}");
     let both =
         ["fit", "c.parquet", "--counts", "w_*", "--algorithm", "naibx(counts=w_a)", "-o", "x"];
     let (code, text) = place.failure(&both);

@@ -176,6 +176,24 @@ fn a_query_over_the_memory_limit_says_so() {
 }
 
 #[test]
+fn what_ending_takes_counts_as_memory() {
+    let place = Workplace::new();
+    place.ok(&split("generate --rows 20000 --features 20 --labels 10 --seed 3 t.parquet"));
+    let features = (0..20).map(|f| format!("f{f}")).collect::<Vec<_>>().join(", ");
+    let train = |spec: &str| {
+        let model = format!("train_labels('{spec}', labels, {features})");
+        format!("SELECT count(m) FROM (SELECT {model} AS m FROM 't.parquet')")
+    };
+    // The rows take less than 12 MB; a copy of them and what is fitted do not fit besides.
+    for spec in ["br(base=logistic(max_steps=1))", "brknn", "cc(keep=all, base=svm(max_steps=1))"] {
+        let (_, error) = place.failure(&["sql", "--memory", "12", &train(spec)]);
+        assert!(error.contains("memory"), "{spec}: {error}");
+        place.ok(&["sql", "--memory", "200", &train(spec)]);
+    }
+    place.ok(&["sql", "--memory", "12", &train("naibx")]);
+}
+
+#[test]
 fn an_evaluation_in_sql_is_that_of_the_command_line() {
     let place = Workplace::new();
     place.ok(&split("generate --rows 900 --features 5 --labels 6 --seed 2 all.parquet"));

@@ -3,7 +3,7 @@
 use super::calibrate::Sigmoid;
 use super::design::Design;
 use super::loss::{Logistic, Loss, SquaredHinge};
-use super::newton::{Limits, Problem, Solution, solve};
+use super::newton::{Limits, Problem, Solution, solve, solve_size};
 use super::prepare::{Preparation, Prepare};
 use super::scores::{LinearScores, Report};
 use super::split::{Purpose, held_out};
@@ -141,6 +141,50 @@ impl LinearBase {
             scores.set(p.task, weights, first_label, &tasks[p.task].parents, sigmoids[i], report);
         }
         scores
+    }
+
+    /// About how many bytes [`LinearBase::fit`] takes for `tasks` tasks over `rows`, which count in
+    /// each of `bags`; the scores that come out included.
+    pub(in crate::models) fn fit_size(
+        &self,
+        rows: &Rows,
+        space: &Space,
+        tasks: usize,
+        chained: bool,
+        bags: usize,
+    ) -> usize {
+        let features = &space.features;
+        let (labels, links) =
+            if chained { (space.labels.len(), rows.labels.ids().len()) } else { (0, 0) };
+        let width =
+            features.dense_len() + features.sparse_len() + features.value_len() + labels + 1;
+        let entries = rows.sparse.entries() + rows.categories.len() + links;
+        let design = 8 * rows.dense.len() + 12 * entries + 8 * rows.len;
+        // Weights of rows and of tasks, those of fits to a part of the rows included.
+        let parts = 1 + CALIBRATION_PARTS as usize;
+        let (of_rows, of_tasks) = match (self.has_grid(), self.is_calibrated()) {
+            (_, true) => (1 + parts, 2 + parts),
+            (true, false) => (3, 4),
+            (false, false) => (1, 2),
+        };
+        let weights = 8 * of_rows * bags * rows.len + 8 * of_tasks * tasks * width;
+        // What a task may be told from, its keys, labels and margins.
+        let rest = 4 * tasks * labels + 64 * rows.len + 4 * rows.labels.ids().len();
+        design + weights + rest + solve_size(rows.len, width, tasks)
+    }
+
+    /// Whether each label has a penalty of its own.
+    pub(in crate::models) fn has_grid(&self) -> bool {
+        matches!(self.lambda, Lambda::Grid(_))
+    }
+
+    /// Whether rows are held out while it is fitted.
+    pub(in crate::models) fn holds_out(&self) -> bool {
+        self.has_grid() || self.is_calibrated()
+    }
+
+    fn is_calibrated(&self) -> bool {
+        matches!(self.shape, Shape::Svm { calibrate: true })
     }
 
     fn report(&self, solution: &Solution, lambda: f64) -> Report {
@@ -292,19 +336,23 @@ impl Solver<'_> {
         lambdas: &[f64],
         solutions: &[Solution],
     ) -> Vec<Sigmoid> {
-        if !matches!(self.base.shape, Shape::Svm { calibrate: true }) {
+        if !self.base.is_calibrated() {
             return vec![Sigmoid::IDENTITY; prepared.len()];
         }
         let starts: Vec<Vec<f64>> = solutions.iter().map(|s| s.weights.clone()).collect();
-        let mut points = vec![Vec::new(); prepared.len()];
+        // Weights are kept, and margins of one task at a time: there are as many as rows.
+        let mut parts = Vec::new();
         for part in 0..CALIBRATION_PARTS {
             let train = self.part(Purpose::Calibration, CALIBRATION_PARTS, part, false);
             let test = self.part(Purpose::Calibration, CALIBRATION_PARTS, part, true);
-            let held = self.solve(prepared, lambdas, &train, &starts);
-            for ((p, solution), points) in prepared.iter().zip(held).zip(&mut points) {
-                points.extend(self.points(p, &solution.weights, &test));
-            }
+            parts.push((test, self.solve(prepared, lambdas, &train, &starts)));
         }
-        points.iter().map(|points| Sigmoid::fit(points)).collect()
+        let sigmoid = |(i, p): (usize, &Prepared)| {
+            let part = |(test, held): &(Vec<Vec<f64>>, Vec<Solution>)| {
+                self.points(p, &held[i].weights, test).collect::<Vec<_>>()
+            };
+            Sigmoid::fit(&parts.iter().flat_map(part).collect::<Vec<_>>())
+        };
+        prepared.iter().enumerate().map(sigmoid).collect()
     }
 }

@@ -25,7 +25,7 @@ mod scores;
 mod split;
 
 pub(super) use counts::BinaryCounts;
-pub(super) use linear::{Sample, Task};
+pub(super) use linear::{LinearBase, Sample, Task};
 pub(super) use params::{BASES, Base};
 pub(super) use prepare::Prepare;
 pub(super) use scores::LinearScores;

@@ -84,8 +84,7 @@ pub(super) fn solve<L: Loss>(
     limits: Limits,
 ) -> Vec<Solution> {
     let next = AtomicUsize::new(0);
-    let workers = rayon::current_num_threads().min(problems.len()).max(1);
-    let lanes = problems.len().div_ceil(workers);
+    let (workers, lanes) = shares(problems.len());
     let work = |_| -> Vec<(usize, Solution)> {
         match lanes {
             0..=1 => Lanes::<1>::new(design).run::<L>(problems, &next, limits),
@@ -98,6 +97,20 @@ pub(super) fn solve<L: Loss>(
         (0..workers).into_par_iter().map(work).flatten_iter().collect();
     solved.sort_by_key(|s| s.0);
     solved.into_iter().map(|s| s.1).collect()
+}
+
+/// How many threads solve `problems` problems, and how many of them each takes at a time, at most.
+fn shares(problems: usize) -> (usize, usize) {
+    let workers = rayon::current_num_threads().min(problems).max(1);
+    (workers, problems.div_ceil(workers))
+}
+
+/// About how many bytes [`solve`] takes besides the solutions.
+pub(super) fn solve_size(rows: usize, width: usize, problems: usize) -> usize {
+    let (workers, lanes) = shares(problems);
+    let lanes = lanes.next_power_of_two().min(8);
+    // Signs and curvatures of rows; nine vectors over the columns.
+    workers * lanes * (16 * rows + 72 * width)
 }
 
 /// What a lane does in the next pass.

@@ -1,16 +1,30 @@
 //! Parameters of base learners.
 
+use super::super::bounds::bounded;
+use super::super::event::{COUNTS, EVENT, as_events};
 use super::super::{Allowed, CheckedSpec, Choice, Parameter, Spec, Value};
 use super::linear::{Lambda, LinearBase, Shape};
 use super::newton::Limits;
-use crate::data::FeatureKind;
+use crate::data::FeatureOptions;
 use crate::error::{Error, Result};
 
 /// The base learners a spec can name.
 pub(in crate::models) const BASES: &[Choice] = &[
-    Choice { name: "logistic", parameters: LOGISTIC },
-    Choice { name: "svm", parameters: SVM },
-    Choice { name: "naive_bayes", parameters: NAIVE_BAYES },
+    Choice {
+        name: "logistic",
+        help: "logistic regression with an L2 penalty; learns from rows",
+        parameters: LOGISTIC,
+    },
+    Choice {
+        name: "svm",
+        help: "linear support vector machine: squared hinge, L2 penalty; learns from rows",
+        parameters: SVM,
+    },
+    Choice {
+        name: "naive_bayes",
+        help: "naive Bayes of a label against its absence; learns from counts",
+        parameters: NAIVE_BAYES,
+    },
 ];
 
 const LAMBDA: Allowed = Allowed::Custom("a number from 1e-9 to 1e9|grid|grid(number, ...)", |v| {
@@ -58,12 +72,8 @@ const SVM: &[Parameter] = &[
 ];
 
 const NAIVE_BAYES: &[Parameter] = &[
-    Parameter {
-        name: "event",
-        default: "auto",
-        allowed: Allowed::Words(&["auto", "gaussian", "bernoulli", "multinomial", "categorical"]),
-        help: "how feature values are modelled; auto goes by the type of each column",
-    },
+    EVENT,
+    COUNTS,
     Parameter {
         name: "smoothing",
         default: "1",
@@ -81,8 +91,6 @@ pub(in crate::models) enum Base {
     NaiveBayes {
         /// The weight added to every count.
         smoothing: f64,
-        /// Reads every feature that allows it as this kind.
-        force: Option<FeatureKind>,
     },
 }
 
@@ -92,8 +100,7 @@ impl Base {
         let base = spec.choice("base", BASES)?;
         let shape = match base.canonical().name.as_str() {
             "naive_bayes" => {
-                let force = FeatureKind::of_event(base.word("event")?);
-                return Ok(Base::NaiveBayes { smoothing: base.number("smoothing")?, force });
+                return Ok(Base::NaiveBayes { smoothing: base.number("smoothing")? });
             }
             "svm" => Shape::Svm { calibrate: base.word("calibrate")? == "platt" },
             _ => Shape::Logistic,
@@ -103,6 +110,14 @@ impl Base {
         let limits =
             Limits { tolerance: base.number("tolerance")?, steps: base.whole("max_steps")? };
         Ok(Base::Linear(LinearBase { shape, lambda, limits }))
+    }
+
+    /// How the base learner that `spec` names reads features.
+    pub(in crate::models) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
+        match Base::try_new(spec)? {
+            Base::NaiveBayes { .. } => as_events(&spec.choice("base", BASES)?, bounded(spec)?),
+            Base::Linear(_) => bounded(spec),
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl Learner for CountChains {
     fn fit(&self, space: &Space) -> Result<Box<dyn Scorer>> {
         let orders = self.params.orders(&space.labels, |y| self.all.label(y))?;
         let smoothing = match self.params.base {
-            Base::NaiveBayes { smoothing, .. } => smoothing,
+            Base::NaiveBayes { smoothing } => smoothing,
             Base::Linear(_) => 1.0,
         };
         let chained = self.params.chained();
@@ -132,6 +132,7 @@ impl Learner for CountChains {
             label_counts: (0..space.labels.len() as u32).map(|y| self.all.label(y)).collect(),
             telling: self.all.telling(space, most),
             pairs: self.all.pairs(most),
+            ..Insight::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::algorithm::{closed, same_kind};
 use super::super::base::{
-    Base, LinearScores, LogOdds, Purpose, Sample, Task, bag_weight, held_out,
+    Base, LinearBase, LinearScores, LogOdds, Prepare, Purpose, Sample, Task, bag_weight, held_out,
 };
 use super::super::{Insight, Learner, Peer, Scorer};
 use super::codec;
@@ -41,6 +41,25 @@ impl RowChains {
     pub(super) fn new(params: Params) -> Self {
         let (rows, labels) = (RowStore::new(Keep::All), LabelCounts::default());
         RowChains { params, rows, labels, fitted: None }
+    }
+
+    /// About how many bytes fitting takes.
+    fn fit_size(&self, base: &LinearBase, space: &Space) -> usize {
+        let rows = self.rows.stored();
+        let labels = space.labels.len();
+        let bags = if self.params.method == Method::Ensemble { self.params.chains } else { 1 };
+        let tasks = labels * self.params.chains;
+        let fit = base.fit_size(rows, space, tasks, self.params.chained(), bags);
+        match self.params.threshold {
+            Threshold::Fixed(_) => fit,
+            // Held-out rows and their scores, and weights of two fits.
+            Threshold::Tuned(_) | Threshold::Cardinality => {
+                let held = rows.len / THRESHOLD_PARTS as usize;
+                let weights =
+                    8 * tasks * (space.features.len() + space.features.value_len() + labels);
+                fit + weights + rows.heap_size() / THRESHOLD_PARTS as usize + 24 * held * labels
+            }
+        }
     }
 
     fn is_closed(&self) -> bool {
@@ -303,14 +322,30 @@ impl Learner for RowChains {
             Some(f) => (0..labels).map(|y| f.scores.telling(y, space, most)).collect(),
             None => vec![Vec::new(); labels],
         };
+        let mut chosen = Vec::new();
+        if let Some(fitted) = &self.fitted {
+            if !fitted.thresholds.is_empty() {
+                chosen.push(("threshold", fitted.thresholds.clone()));
+            }
+            if matches!(&self.params.base, Base::Linear(base) if base.has_grid()) {
+                let reports = fitted.scores.reports().iter().take(labels);
+                chosen.push(("lambda", reports.map(|r| r.lambda).collect()));
+            }
+        }
         let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
-        Insight { label_counts, telling, pairs: Vec::new() }
+        Insight { label_counts, telling, chosen, pairs: Vec::new() }
     }
 
     fn notes(&self, space: &Space) -> Vec<String> {
         let mut notes =
             self.fitted.as_ref().map_or_else(Vec::new, |fitted| notes(&fitted.scores, space));
         notes.extend(self.params.order.note(&space.labels));
+        if self.params.prepare == Prepare::Tfidf && space.features.sparse_len() == 0 {
+            notes.push(
+                "prepare=tfidf changes flags, map keys and tokens, and there are none: it does nothing"
+                    .to_string(),
+            );
+        }
         notes
     }
 
@@ -320,6 +355,16 @@ impl Learner for RowChains {
             f.scores.heap_size() + orders + 8 * f.thresholds.capacity()
         });
         self.rows.heap_size() + self.labels.heap_size() + fitted
+    }
+
+    fn ending_size(&self, space: &Space) -> usize {
+        let copy = self.heap_size();
+        let fit = match &self.params.base {
+            Base::Linear(base) if self.fitted.is_none() => self.fit_size(base, space),
+            _ => 0,
+        };
+        // The rows under other numbers; then they are fitted, or go on as a state and as bytes.
+        copy + fit.max(2 * copy)
     }
 
     fn as_any(&self) -> &dyn Any {

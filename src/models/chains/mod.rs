@@ -109,6 +109,7 @@ pub(super) const PCC: Algorithm = Algorithm {
 
 fn start(spec: &CheckedSpec, method: Method) -> Result<Box<dyn Learner>> {
     let params = Params::try_new(spec, method)?;
+    params.check(spec)?;
     Ok(if params.counts() {
         Box::new(counts::CountChains::new(params))
     } else {

@@ -1,7 +1,7 @@
 //! Parameters of binary relevance and chains.
 
 use super::super::base::{BASES, Base, Prepare};
-use super::super::bounds::{self, MAX_FEATURES, bounded};
+use super::super::bounds::{self, MAX_FEATURES};
 use super::super::{Allowed, Capabilities, CheckedSpec, Parameter, Spec, Value};
 use super::thresholds::Tuned;
 use crate::data::{FeatureOptions, Vocabulary};
@@ -16,11 +16,11 @@ const BASE: Parameter = Parameter {
 };
 const ORDER: Parameter = Parameter {
     name: "order",
-    default: "random(1)",
-    allowed: Allowed::Custom("random(seed)|frequency|given|given(label, ...)", |v| {
+    default: "random",
+    allowed: Allowed::Custom("random|random(seed)|frequency|given|given(label, ...)", |v| {
         Order::from_value(v).is_some()
     }),
-    help: "the order of labels: random, most frequent first, or as given (those not named follow in name order)",
+    help: "the order of labels: random (from its own seed, or that of the model), most frequent first, or as given (those not named follow in name order)",
 };
 const CHAINS: Parameter = Parameter {
     name: "chains",
@@ -66,8 +66,12 @@ const SEED: Parameter = Parameter {
     name: "seed",
     default: "1",
     allowed: Allowed::Int(0, i64::MAX),
-    help: "where held-out rows and bags come from, together with the content of rows",
+    help: "where held-out rows come from, together with the content of rows",
 };
+const CHAIN_SEED: Parameter =
+    Parameter { help: "where a random order and held-out rows come from", ..SEED };
+const BAG_SEED: Parameter =
+    Parameter { help: "where orders, bags and held-out rows come from", ..SEED };
 const KEEP: Parameter = Parameter {
     name: "keep",
     default: "none",
@@ -82,11 +86,11 @@ const MAX_LABELS: Parameter = Parameter { default: "100000", ..bounds::MAX_LABEL
 pub(super) const BR: &[Parameter] =
     &[BASE, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
 pub(super) const CC: &[Parameter] =
-    &[BASE, ORDER, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+    &[BASE, ORDER, PREPARE, THRESHOLD, CHAIN_SEED, KEEP, MAX_LABELS, MAX_FEATURES];
 pub(super) const ECC: &[Parameter] =
-    &[BASE, CHAINS, VOTE, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+    &[BASE, CHAINS, VOTE, PREPARE, THRESHOLD, BAG_SEED, KEEP, MAX_LABELS, MAX_FEATURES];
 pub(super) const PCC: &[Parameter] =
-    &[BASE, ORDER, DECIDE, BEAM, PREPARE, THRESHOLD, SEED, KEEP, MAX_LABELS, MAX_FEATURES];
+    &[BASE, ORDER, DECIDE, BEAM, PREPARE, THRESHOLD, CHAIN_SEED, KEEP, MAX_LABELS, MAX_FEATURES];
 
 /// Which of the four methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +104,8 @@ pub(super) enum Method {
 /// The order of labels in a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Order {
-    /// By a hash of seed and name.
-    Random(u64),
+    /// By a hash of seed and name; without a seed, that of the model.
+    Random(Option<u64>),
     /// Most frequent first, then by name.
     Frequency,
     /// These first, then the others by name.
@@ -112,14 +116,14 @@ impl Order {
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Word(word) => match word.as_str() {
-                "random" => Some(Order::Random(1)),
+                "random" => Some(Order::Random(None)),
                 "frequency" => Some(Order::Frequency),
                 "given" => Some(Order::Given(Vec::new())),
                 _ => None,
             },
             Value::Call(Spec { name, args }) => match (name.as_str(), args.as_slice()) {
                 ("random", [(None, Value::Int(seed))]) => {
-                    u64::try_from(*seed).ok().map(Order::Random)
+                    u64::try_from(*seed).ok().map(|seed| Order::Random(Some(seed)))
                 }
                 ("given", args) => {
                     let label = |(name, value): &(Option<String>, Value)| match (name, value) {
@@ -127,9 +131,7 @@ impl Order {
                         (None, Value::Int(label)) => Some(label.to_string()),
                         _ => None,
                     };
-                    let names = args.iter().map(label).collect::<Option<Vec<String>>>()?;
-                    let twice = (1..names.len()).any(|i| names[..i].contains(&names[i]));
-                    (!twice).then_some(Order::Given(names))
+                    args.iter().map(label).collect::<Option<_>>().map(Order::Given)
                 }
                 _ => None,
             },
@@ -137,13 +139,21 @@ impl Order {
         }
     }
 
-    /// The labels of `names`, in name order, in this order; `count` says how many rows have a label.
-    /// Given labels that are not among them are left out.
-    pub(super) fn of(&self, names: &Vocabulary, count: impl Fn(u32) -> f64) -> Vec<u32> {
+    /// The first of the given labels that stands twice.
+    fn twice(&self) -> Option<&str> {
+        let Order::Given(names) = self else { return None };
+        let repeated = |i: &usize| names[..*i].contains(&names[*i]);
+        (1..names.len()).find(repeated).map(|i| names[i].as_str())
+    }
+
+    /// The labels of `names`, in name order, in this order; `seed` is that of the model, and `count`
+    /// says how many rows have a label. Given labels that are not among them are left out.
+    fn of(&self, names: &Vocabulary, seed: u64, count: impl Fn(u32) -> f64) -> Vec<u32> {
         let mut order: Vec<u32> = (0..names.len() as u32).collect();
         match self {
-            Order::Random(seed) => {
-                order.sort_by_key(|&y| (content_hash(*seed, names.name(y).as_bytes()), y));
+            Order::Random(own) => {
+                let seed = own.unwrap_or(seed);
+                order.sort_by_key(|&y| (content_hash(seed, names.name(y).as_bytes()), y));
             }
             Order::Frequency => {
                 order.sort_by(|&a, &b| count(b).total_cmp(&count(a)).then(a.cmp(&b)))
@@ -224,7 +234,7 @@ impl Params {
     pub(super) fn try_new(spec: &CheckedSpec, method: Method) -> Result<Self> {
         let odd = |name: &str| Error::internal(format!("parameter `{name}` passed its check"));
         let has = |name: &str| spec.value(name).is_ok();
-        let params = Params {
+        Ok(Params {
             method,
             base: Base::try_new(spec)?,
             prepare: match spec.word("prepare")? {
@@ -234,7 +244,7 @@ impl Params {
             },
             order: match has("order") {
                 true => Order::from_value(spec.value("order")?).ok_or_else(|| odd("order"))?,
-                false => Order::Random(1),
+                false => Order::Random(None),
             },
             chains: if has("chains") { spec.whole("chains")? } else { 1 },
             vote_sets: has("vote") && spec.word("vote")? == "set",
@@ -244,13 +254,26 @@ impl Params {
                 .ok_or_else(|| odd("threshold"))?,
             seed: spec.whole("seed")? as u64,
             keep: spec.word("keep")? == "all",
-        };
-        params.check()?;
-        Ok(params)
+        })
     }
 
     /// Parameters that would do nothing are errors.
-    fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Names the parameter, and what it needs to do something.
+    pub(super) fn check(&self, spec: &CheckedSpec) -> Result<()> {
+        if let Some(label) = self.order.twice() {
+            return Err(Error::usage(format!(
+                "parameter `order={}`: label `{label}` stands twice; name each label once",
+                spec.value("order")?
+            )));
+        }
+        if spec.is_set("seed") && !self.draws() {
+            return Err(Error::usage(format!(
+                "nothing in `{spec}` is drawn at random, so `seed` has no meaning: leave it out"
+            )));
+        }
         if self.counts() {
             let useless = if self.prepare != Prepare::None {
                 Some("prepare")
@@ -279,6 +302,18 @@ impl Params {
         Ok(())
     }
 
+    /// Whether anything depends on the seed.
+    fn draws(&self) -> bool {
+        let order = self.chained() && self.order == Order::Random(None);
+        let held_out = match &self.base {
+            Base::Linear(base) => {
+                base.holds_out() || !matches!(self.threshold, Threshold::Fixed(_))
+            }
+            Base::NaiveBayes { .. } => false,
+        };
+        self.method == Method::Ensemble || order || held_out
+    }
+
     /// Whether counts are learned rather than rows.
     pub(super) fn counts(&self) -> bool {
         matches!(self.base, Base::NaiveBayes { .. })
@@ -300,13 +335,9 @@ impl Params {
         count: impl Fn(u32) -> f64 + Copy,
     ) -> Result<Vec<Vec<u32>>> {
         self.check_links(names.len())?;
+        // Of one chain, and of the first of several, the seed is that of the model.
         let seed = |chain: u64| self.seed.wrapping_add(chain << 32);
-        Ok(match self.method {
-            Method::Ensemble => {
-                (0..self.chains as u64).map(|c| Order::Random(seed(c)).of(names, count)).collect()
-            }
-            _ => vec![self.order.of(names, count)],
-        })
+        Ok((0..self.chains as u64).map(|c| self.order.of(names, seed(c), count)).collect())
     }
 
     /// Refuses more links between labels than memory is for.
@@ -340,11 +371,7 @@ pub(super) fn parents(order: &[u32], chained: bool) -> Vec<Vec<u32>> {
 
 /// How features are read for this spec.
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
-    let force = match Base::try_new(spec)? {
-        Base::NaiveBayes { force, .. } => force,
-        Base::Linear(_) => None,
-    };
-    Ok(FeatureOptions { force, ..bounded(spec)? })
+    Base::features(spec)
 }
 
 /// What models of this spec can do.

@@ -17,5 +17,5 @@ pub(super) fn insight(table: &RowTable, labels: usize, most: usize) -> Insight {
     let mut pairs: Vec<(u32, u32, f64)> = pairs.into_iter().map(|((a, b), n)| (a, b, n)).collect();
     pairs.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     pairs.truncate(most);
-    Insight { label_counts, telling: vec![Vec::new(); labels], pairs }
+    Insight { label_counts, telling: vec![Vec::new(); labels], pairs, ..Insight::default() }
 }

@@ -1,8 +1,6 @@
-//! Labels one by one: greedy, or the best of several sets by beam search.
+//! Labels one by one, and what each says about those after it.
 
-use super::super::RankedSet;
 use super::fit::NaiveBayes;
-use crate::math::log_sum_exp;
 
 /// What labels say about the labels picked with them, and about the size of the set.
 #[derive(Debug)]
@@ -142,7 +140,7 @@ impl LabelEvidence {
     }
 
     /// Adds ln P(m | y) for every label, up to a constant.
-    fn add_size(&self, size: u32, scores: &mut [f64]) {
+    pub(super) fn add_size(&self, size: u32, scores: &mut [f64]) {
         if let Ok(i) = self.sizes.binary_search(&size) {
             add(scores, &self.size_count_ln[i * self.labels..(i + 1) * self.labels]);
         }
@@ -150,7 +148,7 @@ impl LabelEvidence {
     }
 
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
-    fn pick(&self, picked: u32, scores: &mut [f64]) {
+    pub(super) fn pick(&self, picked: u32, scores: &mut [f64]) {
         let start = picked as usize * self.labels;
         if let Some(row) = self.table.get(start..start + self.labels) {
             add(scores, row);
@@ -183,58 +181,6 @@ impl LabelEvidence {
             }
         }
     }
-
-    /// The `most` best sets over the sizes given, each with ln P(m | x), by beam search.
-    ///
-    /// A set that several orders lead to counts with the best of them.
-    pub(super) fn beam(&self, base: &[f64], sizes: &[(u32, f64)], most: usize) -> Vec<RankedSet> {
-        let mut found: Vec<(Vec<u32>, f64)> = Vec::new();
-        for &(size, size_ln) in sizes {
-            let mut scores = base.to_vec();
-            self.add_size(size, &mut scores);
-            let mut beam = vec![Candidate { set: Vec::new(), ln: size_ln, scores }];
-            for _ in 0..(size as usize).min(self.labels) {
-                beam = self.step(beam, most);
-            }
-            found.extend(beam.into_iter().map(|c| (c.set, c.ln)));
-        }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        found.truncate(most);
-        let ranked = |(labels, ln): (Vec<u32>, f64)| RankedSet { labels, probability: ln.exp() };
-        found.into_iter().map(ranked).collect()
-    }
-
-    fn step(&self, beam: Vec<Candidate>, most: usize) -> Vec<Candidate> {
-        let mut next: Vec<(Vec<u32>, f64, usize, u32)> = Vec::new();
-        let mut order = Vec::new();
-        for (from, candidate) in beam.iter().enumerate() {
-            let total = log_sum_exp(&candidate.scores);
-            crate::math::top_k(&candidate.scores, most, &mut order);
-            for &y in order.iter().filter(|&&y| candidate.scores[y as usize] > f64::NEG_INFINITY) {
-                let mut set = candidate.set.clone();
-                set.insert(set.partition_point(|p| *p < y), y);
-                next.push((set, candidate.ln + candidate.scores[y as usize] - total, from, y));
-            }
-        }
-        next.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-        next.dedup_by(|later, first| later.0 == first.0);
-        next.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        next.truncate(most);
-        next.into_iter()
-            .map(|(set, ln, from, y)| {
-                let mut scores = beam[from].scores.clone();
-                self.pick(y, &mut scores);
-                Candidate { set, ln, scores }
-            })
-            .collect()
-    }
-}
-
-/// A partial set of the beam and the scores of the labels that may come next.
-struct Candidate {
-    set: Vec<u32>,
-    ln: f64,
-    scores: Vec<f64>,
 }
 
 fn add(scores: &mut [f64], more: &[f64]) {

@@ -13,5 +13,5 @@ pub(super) fn insight(state: &NaiveBayes, space: &Space, most: usize) -> Insight
     pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
     pairs.truncate(most);
     let label_counts = (0..labels as u32).map(|y| state.labels.get(y)).collect();
-    Insight { label_counts, telling, pairs }
+    Insight { label_counts, telling, pairs, ..Insight::default() }
 }

@@ -44,7 +44,9 @@
 //! # Cost
 //!
 //! Learning: the features of a row times its labels. Predicting: one matrix product (dense) or the
-//! entries of the row times the groups that know them (sparse), then O(m L) for the cascade.
+//! entries of the row times the groups that know them (sparse), then O(m L) for the cascade. The most
+//! probable sets (`predict_sets`, `sets` above 1) are looked for with a beam of width `b`, the larger of
+//! `sets`, what is asked for and 20: O(b m L) for each size that may still win, O(b L sum_m m) at worst.
 //!
 //! On streams of numeric columns its parameters follow every row (`follow`).
 //!
@@ -52,6 +54,7 @@
 //!
 //! L. Mossina, E. Rachelson: Naive Bayes Classification for Subset Selection.
 
+mod beam;
 mod cascade;
 mod codec;
 mod fit;

@@ -1,25 +1,14 @@
 //! Parameters of NaiBX.
 
 use super::super::bounds::{MAX_FEATURES, MAX_LABELS, bounded};
+use super::super::event::{COUNTS, EVENT, as_events};
 use super::super::{Allowed, CheckedSpec, Parameter, Spec, Value};
-use crate::data::{FeatureKind, FeatureOptions, Pattern};
+use crate::data::FeatureOptions;
 use crate::error::{Error, Result};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "event",
-        default: "auto",
-        allowed: Allowed::Words(&["auto", "gaussian", "bernoulli", "multinomial", "categorical"]),
-        help: "how feature values are modelled; auto goes by the type of each column",
-    },
-    Parameter {
-        name: "counts",
-        default: "none",
-        allowed: Allowed::Custom("none, or column names in quotes, such as 'word_*|tf_*'", |v| {
-            matches!(v, Value::Word(_))
-        }),
-        help: "columns that hold counts, whatever event says; `*` stands for any characters, `|` between names",
-    },
+    EVENT,
+    COUNTS,
     Parameter {
         name: "smoothing",
         default: "1",
@@ -44,7 +33,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         name: "sets",
         default: "1",
         allowed: Allowed::Int(1, 1000),
-        help: "how many candidate sets a beam search keeps; 1 is the greedy cascade of the paper",
+        help: "1: the greedy cascade of the paper; more: the most probable set, by a beam search that keeps so many candidates, 20 at least",
     },
     Parameter {
         name: "decide",
@@ -196,16 +185,11 @@ impl Params {
 pub(super) fn features(spec: &CheckedSpec) -> Result<FeatureOptions> {
     let size = Params::try_new(spec)?.size;
     Ok(FeatureOptions {
-        force: FeatureKind::of_event(spec.word("event")?),
-        counts: match spec.word("counts")? {
-            "none" => Vec::new(),
-            names => names.split('|').map(Pattern::new).collect(),
-        },
         true_size: size == Size::Given(None),
         given_size: match size {
             Size::Given(column) => column,
             _ => None,
         },
-        ..bounded(spec)?
+        ..as_events(spec, bounded(spec)?)?
     })
 }

@@ -166,6 +166,8 @@ pub(super) fn known_size(params: &Params, rows: &Rows, row: usize) -> Result<Opt
     }
 }
 
+/// Partial sets that a search keeps at least.
+const LEAST_WIDTH: usize = 20;
 /// Rows that are scored at a time: their scores stay in the cache.
 const BLOCK: usize = 1024;
 
@@ -191,8 +193,8 @@ impl Scorer for Cascade {
         let sizes;
         let rule = match self.params.rule {
             Rule::Cascade if self.params.sets > 1 => {
-                for mut sets in self.rank_sets(rows, self.params.sets)? {
-                    out.push(if sets.is_empty() { Vec::new() } else { sets.swap_remove(0).labels });
+                for sets in self.rank_sets(rows, 1)? {
+                    out.push(sets.into_iter().next().map_or_else(Vec::new, |best| best.labels));
                 }
                 return Ok(());
             }
@@ -214,7 +216,9 @@ impl Scorer for Cascade {
     }
 
     fn rank_sets(&self, rows: &Rows, most: usize) -> Result<Vec<Vec<RankedSet>>> {
-        let width = self.of_sizes.groups();
+        let groups = self.of_sizes.groups();
+        // However few sets are asked for, so that the best of them are the same.
+        let width = most.max(self.params.sets).max(LEAST_WIDTH);
         let (mut labels, mut sizes, mut order) = (Vec::new(), Vec::new(), Vec::new());
         let mut ranked = Vec::with_capacity(rows.len);
         for range in blocks(rows.len) {
@@ -224,16 +228,16 @@ impl Scorer for Cascade {
                 let candidates: Vec<(u32, f64)> = match known_size(&self.params, rows, row)? {
                     Some(size) => vec![(size, 0.0)],
                     None => {
-                        let scores = &sizes[i * width..(i + 1) * width];
+                        let scores = &sizes[i * groups..(i + 1) * groups];
                         let total = log_sum_exp(scores);
-                        top_k(scores, most, &mut order);
+                        top_k(scores, width, &mut order);
                         let candidate =
                             |&at: &u32| (self.size.sizes[at as usize], scores[at as usize] - total);
                         order.iter().map(candidate).collect()
                     }
                 };
                 let scores = &labels[i * self.labels..(i + 1) * self.labels];
-                ranked.push(self.evidence.beam(scores, &candidates, most));
+                ranked.push(self.evidence.best_sets(scores, &candidates, width, most));
             }
         }
         Ok(ranked)

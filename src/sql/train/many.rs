@@ -256,6 +256,7 @@ impl GroupsAccumulator for ManyModels {
 
     fn size(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<usize>();
-        self.models.heap_size() + self.bytes + self.held + groups
+        let models = self.models.heap_size() + self.models.ending_size();
+        models + self.bytes + self.held + groups
     }
 }

@@ -130,7 +130,7 @@ impl Accumulator for OneModel {
 
     fn size(&self) -> usize {
         let open: usize = self.open.iter().map(Batch::bytes).sum();
-        size_of_val(self) + self.trainer.heap_size() + open
+        size_of_val(self) + self.trainer.heap_size() + self.trainer.ending_size() + open
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn encode(store: &RowStore) -> Result<State> {
     let longest = rows.dense.len().max(rows.sparse.entries()).max(rows.categories.len());
     if longest.max(rows.labels.ids().len()).max(rows.open_present.len()) >= i32::MAX as usize {
         return Err(Error::limit(
-            "the rows of the model hold more numbers than one model can: use keep=sample(n)",
+            "the rows of the model hold more numbers than one model can: learn from a sample of the rows",
         ));
     }
     let mut writer = StateWriter::default();

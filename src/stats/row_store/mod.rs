@@ -219,6 +219,11 @@ impl RowStore {
         if in_order { Arc::clone(&self.table) } else { Arc::new(self.table.take(&order, None)) }
     }
 
+    /// The rows that are stored, in no order that means anything, without those dropped since.
+    pub(crate) fn stored(&self) -> &Rows {
+        &self.table.rows
+    }
+
     /// What is kept, as a state.
     ///
     /// # Errors
@@ -296,7 +301,7 @@ impl RowStore {
             .max(mine.labels.ids().len() + rows.labels.ids().len());
         if most > u32::MAX as usize {
             return Err(Error::limit(
-                "there are more rows or entries than can be kept: use keep=sample(n)",
+                "there are more rows or entries than can be kept: learn from a sample of the rows",
             ));
         }
         Ok(())

@@ -26,6 +26,38 @@ fn orders_are_what_they_say() {
 }
 
 #[test]
+fn a_random_order_without_a_seed_takes_that_of_the_model() {
+    let (labels, features) = dependent(100, 6);
+    for base in ["logistic", "naive_bayes"] {
+        let scores = |parameters: &str| {
+            let spec = format!("cc(base={base}{parameters})");
+            log_odds(&train(&spec, &labels, &features), &features)
+        };
+        assert_eq!(scores(""), scores(", order=random(1)"));
+        assert_eq!(scores(", seed=4"), scores(", order=random(4)"));
+        assert_eq!(scores(", order=random, seed=4"), scores(", order=random(4)"));
+        assert_ne!(scores(", seed=4"), scores(""));
+    }
+}
+
+#[test]
+fn what_was_chosen_for_each_label_is_told() {
+    let (labels, features) = dependent(200, 4);
+    let chosen = |spec: &str| train(spec, &labels, &features).insight(3).chosen;
+    assert!(chosen("br").is_empty() && chosen("br(base=naive_bayes)").is_empty());
+    for spec in ["br", "ecc"] {
+        let tuned = chosen(&format!(
+            "{spec}(threshold=tuned(macro_f1), base=logistic(lambda=grid(1, 0.1, 0.01)))"
+        ));
+        let [("threshold", thresholds), ("lambda", lambdas)] = &tuned[..] else {
+            panic!("{tuned:?}");
+        };
+        assert!(thresholds.len() == 4 && thresholds.iter().all(|t| (0.0..=1.0).contains(t)));
+        assert!(lambdas.len() == 4 && lambdas.iter().all(|l| [1.0, 0.1, 0.01].contains(l)));
+    }
+}
+
+#[test]
 fn tuned_thresholds_find_rare_labels() {
     // A label of one row in eight that the features only hint at: at one half it is never predicted.
     let rows = 800;

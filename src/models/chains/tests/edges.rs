@@ -170,8 +170,40 @@ fn parameters_that_would_do_nothing_are_refused() {
     refused("br(base=logistic(smoothing=1))", "has no parameter `smoothing`");
     refused("br(base=logistik)", "did you mean `logistic`");
     refused("br(order=frequency)", "has no parameter `order`");
-    refused("cc(order=given(a, a))", "is not valid");
+    refused("br(base=logistic(lamda=1))", "`logistic` has no parameter `lamda`, did you mean");
+    refused("br(base=5)", "`5` is no name; there are: logistic, svm, naive_bayes");
+    refused("cc(order=given(a, b, a))", "label `a` stands twice");
+    for idle in [
+        "br(seed=9)",
+        "br(base=naive_bayes, seed=9)",
+        "br(base=svm(calibrate=none), seed=9)",
+        "cc(order=random(2), seed=9)",
+        "pcc(order=frequency, seed=9)",
+    ] {
+        refused(idle, "so `seed` has no meaning: leave it out");
+    }
+    for drawn in [
+        "br(seed=1)",
+        "br(threshold=cardinality, seed=9)",
+        "br(base=logistic(lambda=grid), seed=9)",
+        "br(base=svm, seed=9)",
+        "cc(seed=9)",
+        "pcc(base=naive_bayes, seed=9)",
+        "ecc(base=naive_bayes, seed=9)",
+    ] {
+        assert!(Trainer::try_new(&Registry::default(), drawn).is_ok(), "{drawn}");
+    }
     refused("br(threshold=tuned(jaccard))", "macro_f1|micro_f1|hamming_score");
+}
+
+#[test]
+fn a_preparation_that_does_nothing_is_told() {
+    let (labels, features) = dependent(50, 3);
+    let notes = |spec: &str| train(spec, &labels, &features).notes();
+    let note =
+        "prepare=tfidf changes flags, map keys and tokens, and there are none: it does nothing";
+    assert_eq!(notes("br(prepare=tfidf)"), [note]);
+    assert!(notes("br(prepare=standard)").is_empty());
 }
 
 #[test]

@@ -209,21 +209,42 @@ fn a_wide_beam_is_exhaustive() {
 }
 
 #[test]
-fn a_beam_of_any_width_is_sorted_and_never_better_than_the_widest() {
-    let mut dice = Dice(77);
-    let rows = random_rows(&mut dice, 30, 5, 0.1, Words::Tokens);
-    let model = train("naibx", &rows, Words::Tokens);
-    let batch = features(&random_rows(&mut dice, 10, 5, 0.1, Words::Tokens), Words::Tokens);
-    let widest = model.rank_sets(&batch, 1000).unwrap();
-    for most in [1, 2, 5, 20] {
-        for (found, best) in model.rank_sets(&batch, most).unwrap().iter().zip(&widest) {
-            assert!(found.len() <= most && !found.is_empty());
-            assert!(found.is_sorted_by(|a, b| a.probability >= b.probability));
-            assert!(found[0].probability <= best[0].probability + 1e-12);
-            let mut labels: Vec<_> = found.iter().map(|s| &s.labels).collect();
-            labels.sort();
-            labels.dedup();
-            assert_eq!(labels.len(), found.len(), "no set twice");
+fn fewer_sets_are_the_first_of_more() {
+    // 5 labels: the narrowest search sees every set. 12 labels: a width is given that does not.
+    for (spec, labels, counts) in
+        [("naibx", 5, [1, 2, 5, 20]), ("naibx(sets=100)", 12, [1, 3, 40, 100])]
+    {
+        let mut dice = Dice(77);
+        let rows = random_rows(&mut dice, 30, labels, 0.1, Words::Tokens);
+        let model = train(spec, &rows, Words::Tokens);
+        let batch =
+            features(&random_rows(&mut dice, 10, labels, 0.1, Words::Tokens), Words::Tokens);
+        assert!(model.rank_sets(&batch, 0).unwrap().iter().all(Vec::is_empty));
+        let widest = model.rank_sets(&batch, counts[3]).unwrap();
+        for most in counts {
+            for (found, best) in model.rank_sets(&batch, most).unwrap().iter().zip(&widest) {
+                assert_eq!(found[..], best[..most.min(best.len())], "{spec}, {most} sets");
+                assert!(found.is_sorted_by(|a, b| a.probability >= b.probability));
+                let mut labels: Vec<_> = found.iter().map(|s| &s.labels).collect();
+                labels.sort();
+                labels.dedup();
+                assert_eq!(labels.len(), found.len(), "no set twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_set_that_is_predicted_is_the_first_that_is_ranked() {
+    let mut dice = Dice(78);
+    let rows = random_rows(&mut dice, 60, 12, 0.1, Words::Tokens);
+    let batch = features(&random_rows(&mut dice, 40, 12, 0.1, Words::Tokens), Words::Tokens);
+    for spec in ["naibx(sets=2)", "naibx(sets=50)", "naibx(sets=50, size=labels)"] {
+        let model = train(spec, &rows, Words::Tokens);
+        let ranked = model.rank_sets(&batch, 1).unwrap();
+        for (ranked, predicted) in ranked.iter().zip(predicted(&model, &batch)) {
+            let labels: Vec<usize> = ranked[0].labels.iter().map(|y| *y as usize).collect();
+            assert_eq!(named(&model, &labels), predicted, "{spec}");
         }
     }
 }
