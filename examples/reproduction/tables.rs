@@ -156,6 +156,7 @@ pub const TABLES: &[Table] = &[
                 plain("br(prepare=standard)"),
                 plain("br(prepare=standard, threshold=cardinality)"),
                 on(&["corel16k001"], plain("br(threshold=cardinality)")),
+                on(&["corel16k001"], plain("br(base=logistic(max_steps=6), prepare=standard, threshold=cardinality)")),
                 on(&["genbase"], stratified("br")),
             ]),
             ("CC", &[plain("cc"), plain("cc(prepare=standard)"), on(&["genbase"], stratified("cc"))]),
