@@ -1,7 +1,7 @@
 //! Binary relevance and chains on the data sets of three papers.
 
 use crate::features::{Features, prepared};
-use crate::links::never_empty;
+use crate::links::ruled;
 use crate::meka;
 use crate::tables::{Folds, Set, TABLES, Table, Variant, Way, selected};
 use crate::{line, read_set};
@@ -124,7 +124,7 @@ fn round_of(
             };
             return Ok(Some(metrics.iter().map(value).collect()));
         }
-        Way::NeverEmpty(spec) => never_empty(registry, spec, &train, &test)?,
+        Way::Ruled(rule, spec) => ruled(registry, rule, spec, &train, &test)?,
         Way::Chains(chains) => chains.predict(registry, &train, &test)?,
     };
     let test = Dataset::try_new(name, &[test], "labels")?;

@@ -203,9 +203,20 @@ fn with_parents(
     Ok(root(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?))
 }
 
-/// The sets that `spec` predicts, or the most probable label where that is none.
-pub fn never_empty(
+/// Which labels a row gets from the scores of a model.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    /// Those that the model predicts, or the most probable one where that is none.
+    NeverEmpty,
+    /// Those from a threshold on, the same for all labels and rows, with which the rows have as many
+    /// labels as those that train. MEKA finds it on the rows that are tested, without their labels.
+    Cardinality,
+}
+
+/// The sets that the rule makes of the scores of `spec`.
+pub fn ruled(
     registry: &Registry,
+    rule: Rule,
     spec: &str,
     train: &RecordBatch,
     test: &RecordBatch,
@@ -213,23 +224,39 @@ pub fn never_empty(
     let mut trainer = Trainer::try_new(registry, spec)?;
     trainer.observe_batch(train, "labels")?;
     let model = trainer.finish()?;
-    let universe = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
+    let known = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
     let ids: Vec<Option<u32>> =
-        model.space().labels.names().map(|name| universe.universe().get(name)).collect();
+        model.space().labels.names().map(|name| known.universe().get(name)).collect();
     let rows = model.read(&split_columns(test, "labels")?.1)?;
     let (mut sets, mut scores) = (LabelSets::default(), Vec::new());
     let scorer = model.scorer()?;
     scorer.predict(&rows, &mut sets)?;
     scorer.score(&rows, &mut scores)?;
-    let mut filled = LabelSets::default();
+    // From log-odds to probabilities, or to shares of votes.
+    scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + (-*score).exp()));
+    let labels: usize = known.truth().iter().map(|set| set.len()).sum();
+    let least = threshold(&scores, labels as f64 / known.len() as f64 * sets.len() as f64);
+    let mut out = LabelSets::default();
     for (set, scores) in sets.iter().zip(scores.chunks(ids.len().max(1))) {
         let best =
             (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)));
-        let one: Vec<u32> = best.into_iter().map(|y| y as u32).collect();
-        let set = if set.is_empty() { &one[..] } else { set };
-        let mut set: Vec<u32> = set.iter().filter_map(|&y| ids[y as usize]).collect();
+        let places: Vec<usize> = match rule {
+            Rule::NeverEmpty if set.is_empty() => best.into_iter().collect(),
+            Rule::NeverEmpty => set.iter().map(|&y| y as usize).collect(),
+            Rule::Cardinality => (0..scores.len()).filter(|&y| scores[y] >= least).collect(),
+        };
+        let mut set: Vec<u32> = places.into_iter().filter_map(|y| ids[y]).collect();
         set.sort_unstable();
-        filled.push(set);
+        out.push(set);
     }
-    Ok(filled)
+    Ok(out)
+}
+
+/// The threshold that `labels` of the scores reach.
+fn threshold(scores: &[f64], labels: f64) -> f64 {
+    let mut sorted = scores.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let first = sorted.len().saturating_sub(labels.round() as usize);
+    let at = |place: usize| sorted.get(place).or(sorted.last()).copied().unwrap_or(0.5);
+    ((at(first) + at(first + 1)) / 2.0).max(1e-5)
 }
