@@ -17,6 +17,8 @@ mod hinge;
 mod lazy;
 #[path = "reproduction/links.rs"]
 mod links;
+#[path = "reproduction/meka.rs"]
+mod meka;
 #[path = "reproduction/tables.rs"]
 mod tables;
 #[path = "reproduction/weka.rs"]

@@ -1,8 +1,9 @@
 //! Binary relevance and chains on the data sets of three papers.
 
 use crate::features::{Features, prepared};
-use crate::links::never_empty;
-use crate::tables::{Set, TABLES, Table, Variant, Way, selected};
+use crate::links::ruled;
+use crate::meka;
+use crate::tables::{Folds, Set, TABLES, Table, Variant, Way, selected};
 use crate::{line, read_set};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
@@ -73,12 +74,18 @@ fn figures_of(
     metrics: &[&str],
 ) -> Result<Option<Vec<String>>> {
     let dataset = Dataset::try_new(name, std::slice::from_ref(batch), "labels")?;
-    let stratify = if variant.stratified { Stratify::Iterative } else { experiment.stratify };
+    let stratify = match variant.folds {
+        Folds::Stratified => Stratify::Iterative,
+        Folds::OfTable | Folds::Meka => experiment.stratify,
+    };
     let experiment = Experiment { stratify, ..*experiment };
-    if let (Way::Spec(spec), Features::AsTheyAre) = (variant.way, variant.features) {
-        return Ok(Some(found(&experiment.run(&dataset, &[spec.to_string()])?[0], metrics)));
-    }
-    let splits = experiment.protocol.splits(dataset.truth(), stratify, experiment.seed)?;
+    let splits = match (variant.folds, variant.way, variant.features) {
+        (Folds::Meka, ..) => meka::splits(&experiment.protocol, dataset.len()),
+        (_, Way::Spec(spec), Features::AsTheyAre) => {
+            return Ok(Some(found(&experiment.run(&dataset, &[spec.to_string()])?[0], metrics)));
+        }
+        _ => experiment.protocol.splits(dataset.truth(), stratify, experiment.seed)?,
+    };
     let round = |split: &Split| round_of(&experiment, batch, name, variant, split, metrics);
     let rounds: Vec<Option<Vec<f64>>> = splits.par_iter().map(round).collect::<Result<_>>()?;
     let Some(rounds) = rounds.into_iter().collect::<Option<Vec<Vec<f64>>>>() else {
@@ -117,7 +124,7 @@ fn round_of(
             };
             return Ok(Some(metrics.iter().map(value).collect()));
         }
-        Way::NeverEmpty(spec) => never_empty(registry, spec, &train, &test)?,
+        Way::Ruled(rule, spec) => ruled(registry, rule, spec, &train, &test)?,
         Way::Chains(chains) => chains.predict(registry, &train, &test)?,
     };
     let test = Dataset::try_new(name, &[test], "labels")?;

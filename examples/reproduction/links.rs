@@ -1,13 +1,14 @@
 //! Predictions that no spec makes: what the programs of the papers did otherwise.
 
 use crate::hinge;
+use crate::meka::Random;
 use crate::weka::{self, Parent, Table};
 use arrow::array::{Array, ArrayRef, BooleanArray, ListBuilder, StringBuilder, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use labelflow::Result;
-use labelflow::data::LabelSets;
+use labelflow::data::{LabelSets, Vocabulary};
 use labelflow::evaluate::Dataset;
 use labelflow::math::content_hash;
 use labelflow::models::{Registry, Trainer, root, split_columns};
@@ -20,10 +21,18 @@ use std::sync::Arc;
 pub struct Chains {
     pub link: Link,
     pub chains: u64,
-    /// The order of labels by their places in the file; when empty the first chain has that of `cc`.
-    pub order: &'static [u32],
+    pub draws: Draws,
     /// How many rows without its label a link leaves out: at most this share of all rows.
     pub left_out: f64,
+}
+
+/// Where the order of a chain comes from, and its bag of rows.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Draws {
+    /// From hashes; the order of the first chain is that of `cc`.
+    Own,
+    /// From the generator of MEKA, with the seeds that it has when none is given.
+    Meka,
 }
 
 /// The classifier of one label.
@@ -50,8 +59,12 @@ impl Chains {
             chains => format!("{chains} chains"),
         };
         let rows = if self.left_out > 0.0 { ", rows left out" } else { "" };
-        let order = if self.order.is_empty() { "" } else { ", in MEKA's order" };
-        format!("{chains} of {link}{rows}{order}")
+        let draws = match (self.draws, self.chains) {
+            (Draws::Own, _) => "",
+            (Draws::Meka, 1) => ", in MEKA's order",
+            (Draws::Meka, _) => ", in MEKA's orders and bags",
+        };
+        format!("{chains} of {link}{rows}{draws}")
     }
 
     /// The label sets of `test`.
@@ -69,9 +82,7 @@ impl Chains {
         };
         let mut votes = vec![vec![0; labels.len()]; test.num_rows()];
         for chain in 1..=self.chains {
-            let mut order: Vec<u32> = (0..labels.len() as u32).collect();
-            let place = |y: u32| self.order.iter().position(|&other| other == y);
-            order.sort_by_key(|&y| (place(y), content_hash(chain, labels.name(y).as_bytes()), y));
+            let order = self.order(chain, labels);
             let bag = self.bag(chain, known.len());
             let mut parents: Vec<Parent> = Vec::new();
             for y in order {
@@ -101,8 +112,27 @@ impl Chains {
         Ok(sets)
     }
 
+    /// The labels as a chain has them.
+    fn order(&self, chain: u64, labels: &Vocabulary) -> Vec<u32> {
+        match self.draws {
+            Draws::Own => {
+                let mut order: Vec<u32> = (0..labels.len() as u32).collect();
+                order.sort_by_key(|&y| (content_hash(chain, labels.name(y).as_bytes()), y));
+                order
+            }
+            Draws::Meka => {
+                // A chain alone has the seed 0, those of an ensemble are counted from 1.
+                let seed = if self.chains == 1 { 0 } else { chain };
+                Random::new(seed).shuffled(labels.len())
+            }
+        }
+    }
+
     /// The rows that a chain learns from.
     fn bag(&self, chain: u64, rows: usize) -> Vec<u32> {
+        if self.chains > 1 && self.draws == Draws::Meka {
+            return Random::new(chain).bag(rows);
+        }
         let draw = |r: u32| match self.chains {
             1 => r,
             _ => (content_hash(chain, &r.to_le_bytes()) % rows as u128) as u32,
@@ -173,9 +203,20 @@ fn with_parents(
     Ok(root(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?))
 }
 
-/// The sets that `spec` predicts, or the most probable label where that is none.
-pub fn never_empty(
+/// Which labels a row gets from the scores of a model.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    /// Those that the model predicts, or the most probable one where that is none.
+    NeverEmpty,
+    /// Those from a threshold on, the same for all labels and rows, with which the rows have as many
+    /// labels as those that train. MEKA finds it on the rows that are tested, without their labels.
+    Cardinality,
+}
+
+/// The sets that the rule makes of the scores of `spec`.
+pub fn ruled(
     registry: &Registry,
+    rule: Rule,
     spec: &str,
     train: &RecordBatch,
     test: &RecordBatch,
@@ -183,23 +224,39 @@ pub fn never_empty(
     let mut trainer = Trainer::try_new(registry, spec)?;
     trainer.observe_batch(train, "labels")?;
     let model = trainer.finish()?;
-    let universe = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
+    let known = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
     let ids: Vec<Option<u32>> =
-        model.space().labels.names().map(|name| universe.universe().get(name)).collect();
+        model.space().labels.names().map(|name| known.universe().get(name)).collect();
     let rows = model.read(&split_columns(test, "labels")?.1)?;
     let (mut sets, mut scores) = (LabelSets::default(), Vec::new());
     let scorer = model.scorer()?;
     scorer.predict(&rows, &mut sets)?;
     scorer.score(&rows, &mut scores)?;
-    let mut filled = LabelSets::default();
+    // From log-odds to probabilities, or to shares of votes.
+    scores.iter_mut().for_each(|score| *score = 1.0 / (1.0 + (-*score).exp()));
+    let labels: usize = known.truth().iter().map(|set| set.len()).sum();
+    let least = threshold(&scores, labels as f64 / known.len() as f64 * sets.len() as f64);
+    let mut out = LabelSets::default();
     for (set, scores) in sets.iter().zip(scores.chunks(ids.len().max(1))) {
         let best =
             (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)));
-        let one: Vec<u32> = best.into_iter().map(|y| y as u32).collect();
-        let set = if set.is_empty() { &one[..] } else { set };
-        let mut set: Vec<u32> = set.iter().filter_map(|&y| ids[y as usize]).collect();
+        let places: Vec<usize> = match rule {
+            Rule::NeverEmpty if set.is_empty() => best.into_iter().collect(),
+            Rule::NeverEmpty => set.iter().map(|&y| y as usize).collect(),
+            Rule::Cardinality => (0..scores.len()).filter(|&y| scores[y] >= least).collect(),
+        };
+        let mut set: Vec<u32> = places.into_iter().filter_map(|y| ids[y]).collect();
         set.sort_unstable();
-        filled.push(set);
+        out.push(set);
     }
-    Ok(filled)
+    Ok(out)
+}
+
+/// The threshold that `labels` of the scores reach.
+fn threshold(scores: &[f64], labels: f64) -> f64 {
+    let mut sorted = scores.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let first = sorted.len().saturating_sub(labels.round() as usize);
+    let at = |place: usize| sorted.get(place).or(sorted.last()).copied().unwrap_or(0.5);
+    ((at(first) + at(first + 1)) / 2.0).max(1e-5)
 }
