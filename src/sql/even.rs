@@ -143,7 +143,7 @@ struct Shape {
 impl Shape {
     /// The place nearest to `row` where the group may be cut.
     fn nearest_cut(self, row: usize) -> usize {
-        let step = if self.may_be_cut { BATCH } else { self.rows.max(1) };
+        let step = if self.may_be_cut { BATCH.min(self.rows) } else { self.rows }.max(1);
         ((row + step / 2) / step * step).min(self.rows)
     }
 }
