@@ -18,8 +18,10 @@ pub use atomic::{AtomicFile, write_atomically};
 pub(crate) use digest::Checked;
 pub use digest::digest_of;
 pub use schema::schema_json;
+pub(crate) use unfinished::PART;
+#[cfg(feature = "cli")]
+pub(crate) use unfinished::Unfinished;
 pub use unfinished::remove_unfinished;
-pub(crate) use unfinished::{PART, Unfinished};
 
 use crate::error::{Error, Result};
 use crate::models::{Model, Registry};
