@@ -244,7 +244,7 @@ impl fmt::Display for CheckedSpec {
 impl Spec {
     /// The part of this spec, itself or a thing that one of its `parameters` names, that has a
     /// parameter `name`.
-    pub(crate) fn part_with(&mut self, name: &str, parameters: &[Parameter]) -> Option<&mut Spec> {
+    pub fn part_with(&mut self, name: &str, parameters: &[Parameter]) -> Option<&mut Spec> {
         if parameters.iter().any(|p| p.name == name) {
             return Some(self);
         }
