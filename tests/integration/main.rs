@@ -11,6 +11,7 @@ mod cli_evaluate;
 mod cli_output;
 mod commands;
 mod formats;
+mod parquet_files;
 mod partitions;
 mod processes;
 mod program;

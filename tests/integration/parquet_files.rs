@@ -1,0 +1,117 @@
+//! Parquet files that are written column by column, and scans that are cut by rows.
+
+use crate::program::{Workplace, split};
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{Int64Type, UInt64Type};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
+use datafusion::physical_plan::execute_stream_partitioned;
+use datafusion::prelude::SessionContext;
+use futures::TryStreamExt;
+use labelflow::sql::{SessionOptions, session};
+use std::fs::File;
+use std::path::Path;
+use tokio::runtime::Runtime;
+
+/// Rows of each row group of a file.
+fn row_groups(file: &Path) -> Vec<i64> {
+    let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+    reader.metadata().row_groups().iter().map(|g| g.num_rows()).collect()
+}
+
+fn rows(ctx: &SessionContext, runtime: &Runtime, sql: &str) -> Vec<RecordBatch> {
+    runtime.block_on(async { ctx.sql(sql).await.unwrap().collect().await.unwrap() })
+}
+
+/// Nested columns have several columns in the file, which stay together and in order.
+#[test]
+fn every_type_comes_back_in_groups_of_the_asked_size() {
+    let place = Workplace::new();
+    let runtime = Runtime::new().unwrap();
+    let options = SessionOptions { batch_size: 64, ..Default::default() };
+    let ctx = session(&options).unwrap();
+    let all = "SELECT value AS id, value / 2.0 AS half, 'n' || value AS name, \
+         CASE WHEN value % 3 > 0 THEN ['a', NULL, 'b' || value] END AS list, \
+         named_struct('x', value, 'y', ['q' || value]) AS pair, \
+         MAP {'k' || value % 5: value} AS map, value % 2 = 0 AS flag \
+         FROM generate_series(0, 1049)";
+    let file = place.path("all.parquet");
+    let copy = |limit: usize, size: usize| {
+        let name = file.display();
+        let copy = format!(
+            "COPY (SELECT * FROM ({all}) WHERE id < {limit} ORDER BY id) TO '{name}' \
+             OPTIONS ('format.max_row_group_size' '{size}')"
+        );
+        let count = rows(&ctx, &runtime, &copy);
+        assert_eq!(count[0].column(0).as_primitive::<UInt64Type>().value(0), limit as u64);
+        let read = rows(&ctx, &runtime, &format!("SELECT * FROM '{name}' ORDER BY id"));
+        let expected =
+            rows(&ctx, &runtime, &format!("SELECT * FROM ({all}) WHERE id < {limit} ORDER BY id"));
+        let text = |rows: &[RecordBatch]| pretty_format_batches(rows).unwrap().to_string();
+        if limit > 0 {
+            assert_eq!(text(&read), text(&expected));
+        }
+        row_groups(&file)
+    };
+    assert_eq!(copy(1050, 100), [vec![100; 10], vec![50]].concat());
+    // Smaller than a batch, a whole number of groups, one group, no row.
+    assert_eq!(copy(100, 10), [10; 10]);
+    assert_eq!(copy(1000, 200), [200; 5]);
+    assert_eq!(copy(1050, 5000), [1050]);
+    assert_eq!(copy(0, 100), []);
+    let empty = rows(&ctx, &runtime, &format!("SELECT count(*) FROM '{}'", file.display()));
+    assert_eq!(empty[0].column(0).as_primitive::<Int64Type>().value(0), 0);
+}
+
+/// What a memory limit refuses is refused while the rows of a group are collected.
+#[test]
+fn the_rows_of_a_group_count_as_memory() {
+    let place = Workplace::new();
+    let runtime = Runtime::new().unwrap();
+    let options = SessionOptions { memory_limit: Some(1 << 20), ..Default::default() };
+    let ctx = session(&options).unwrap();
+    let copy = format!(
+        "COPY (SELECT value, repeat('x', 100) AS text FROM generate_series(1, 100000)) TO '{}'",
+        place.path("large.parquet").display()
+    );
+    let refused = runtime.block_on(async { ctx.sql(&copy).await.unwrap().collect().await });
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("Parquet row group"), "{refused}");
+    assert!(!place.path("large.parquet").exists());
+}
+
+/// A file of one row group is read by all partitions, each a run of rows of about the same length.
+#[test]
+fn partitions_have_equally_many_rows_in_their_order() {
+    let place = Workplace::new();
+    place.ok(&split("generate --rows 50000 --features 2 --labels 3 --seed 1 all.parquet"));
+    let name = place.path("all.parquet");
+    assert_eq!(row_groups(&name), [50_000]);
+    let runtime = Runtime::new().unwrap();
+    let ids = |partitions: usize| -> Vec<Vec<i64>> {
+        let ctx = session(&SessionOptions { partitions, ..Default::default() }).unwrap();
+        rows(&ctx, &runtime, "SET datafusion.optimizer.repartition_file_min_size = 1");
+        runtime.block_on(async {
+            let sql = format!("SELECT id FROM '{}' WHERE f0 IS NOT NULL", name.display());
+            let query = ctx.sql(&sql).await.unwrap();
+            let (plan, task) = (query.clone().create_physical_plan(), query.task_ctx());
+            let parts = execute_stream_partitioned(plan.await.unwrap(), task.into()).unwrap();
+            let mut ids = Vec::new();
+            for part in parts {
+                let batches: Vec<RecordBatch> = part.try_collect().await.unwrap();
+                let column =
+                    |b: &RecordBatch| b.column(0).as_primitive::<Int64Type>().values().to_vec();
+                ids.push(batches.iter().flat_map(column).collect());
+            }
+            ids
+        })
+    };
+    for partitions in [1, 2, 3, 8] {
+        let parts = ids(partitions);
+        assert_eq!(parts.len(), partitions);
+        assert_eq!(parts.concat(), (0..50_000).collect::<Vec<i64>>());
+        let fair = 50_000 / partitions;
+        assert!(parts.iter().all(|p| p.len().abs_diff(fair) <= 8192), "{partitions}");
+    }
+}
