@@ -3,7 +3,7 @@
 //! DataFusion cuts files by bytes, and a row group goes whole to one partition. So of a file with a
 //! few row groups one partition has more than another, and its thread works on when the rest are
 //! done; a file of one row group has one partition that does all. Here row groups are cut too, and
-//! each partition has the rows that follow those of the partition before it, whatever the threads do.
+//! each partition has the rows between those of its neighbours, whatever the threads do.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -78,7 +78,9 @@ impl EvenRows {
         let mut config = config.clone();
         config.file_groups = even_parts(&shapes, config.file_groups.len())
             .into_iter()
-            .map(|pieces| {
+            .map(|mut pieces| {
+                // Of a part of a row group single pages are read: it takes the buffers of whole ones.
+                pieces.sort_by_key(|piece| piece.rows.is_some());
                 let piece = |piece: &Piece| piece.of(&files[piece.file]);
                 FileGroup::new(pieces.iter().map(piece).collect())
             })

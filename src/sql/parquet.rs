@@ -33,6 +33,7 @@ use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
+use futures::future::Either;
 use std::fmt;
 use std::mem::take;
 use std::sync::Arc;
@@ -214,9 +215,18 @@ impl ParquetFile {
         let index = self.writer.flushed_row_groups().len();
         let columns = self.columns(index, group.batches)?;
         let encode = |column: Column| SpawnedTask::spawn(async move { column.encode() });
+        // Lists take longest: they begin first, so that nothing waits for them at the end.
+        let begun = |column: Column| match column.field.data_type().is_nested() {
+            true => Either::Left(encode(column)),
+            false => Either::Right(column),
+        };
+        let columns: Vec<_> = columns.into_iter().map(begun).collect();
+        let encoded = |column| match column {
+            Either::Left(task) => join(task),
+            Either::Right(column) => join(encode(column)),
+        };
         // Some are encoded while others wait for their turn to be written.
-        let mut columns =
-            futures::stream::iter(columns).map(encode).map(join).buffered(2 * threads);
+        let mut columns = futures::stream::iter(columns).map(encoded).buffered(2 * threads);
         let mut row_group = self.writer.next_row_group()?;
         while let Some(chunks) = columns.next().await {
             for chunk in chunks?? {

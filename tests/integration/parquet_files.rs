@@ -59,7 +59,7 @@ fn every_type_comes_back_in_groups_of_the_asked_size() {
     assert_eq!(copy(100, 10), [10; 10]);
     assert_eq!(copy(1000, 200), [200; 5]);
     assert_eq!(copy(1050, 5000), [1050]);
-    assert_eq!(copy(0, 100), []);
+    assert!(copy(0, 100).is_empty());
     let empty = rows(&ctx, &runtime, &format!("SELECT count(*) FROM '{}'", file.display()));
     assert_eq!(empty[0].column(0).as_primitive::<Int64Type>().value(0), 0);
 }
@@ -95,8 +95,9 @@ fn partitions_have_equally_many_rows_in_their_order() {
         runtime.block_on(async {
             let sql = format!("SELECT id FROM '{}' WHERE f0 IS NOT NULL", name.display());
             let query = ctx.sql(&sql).await.unwrap();
-            let (plan, task) = (query.clone().create_physical_plan(), query.task_ctx());
-            let parts = execute_stream_partitioned(plan.await.unwrap(), task.into()).unwrap();
+            let task = query.task_ctx();
+            let plan = query.create_physical_plan().await.unwrap();
+            let parts = execute_stream_partitioned(plan, task.into()).unwrap();
             let mut ids = Vec::new();
             for part in parts {
                 let batches: Vec<RecordBatch> = part.try_collect().await.unwrap();
