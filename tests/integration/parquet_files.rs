@@ -31,18 +31,23 @@ fn every_type_comes_back_in_groups_of_the_asked_size() {
     let runtime = Runtime::new().unwrap();
     let options = SessionOptions { batch_size: 64, ..Default::default() };
     let ctx = session(&options).unwrap();
+    // These rows have no order that a copy would have to note.
+    place.ok(&split("generate --rows 1050 --features 2 --labels 3 --seed 1 source.parquet"));
     let all = "SELECT value AS id, value / 2.0 AS half, 'n' || value AS name, \
          CASE WHEN value % 3 > 0 THEN ['a', NULL, 'b' || value] END AS list, \
          named_struct('x', value, 'y', ['q' || value]) AS pair, \
-         MAP {'k' || value % 5: value} AS map, value % 2 = 0 AS flag \
-         FROM generate_series(0, 1049)";
+         MAP {'k' || (value % 5): value} AS map, value % 2 = 0 AS flag \
+         FROM (SELECT id AS value FROM 'SOURCE')";
+    let all = all.replace("SOURCE", &place.path("source.parquet").display().to_string());
     let file = place.path("all.parquet");
     let copy = |limit: usize, size: usize| {
         let name = file.display();
         let copy = format!(
-            "COPY (SELECT * FROM ({all}) WHERE id < {limit} ORDER BY id) TO '{name}' \
+            "COPY (SELECT * FROM ({all}) WHERE id < {limit}) TO '{name}' \
              OPTIONS ('format.max_row_group_size' '{size}')"
         );
+        let plan = rows(&ctx, &runtime, &format!("EXPLAIN {copy}"));
+        assert!(pretty_format_batches(&plan).unwrap().to_string().contains("ColumnSink"));
         let count = rows(&ctx, &runtime, &copy);
         assert_eq!(count[0].column(0).as_primitive::<UInt64Type>().value(0), limit as u64);
         let read = rows(&ctx, &runtime, &format!("SELECT * FROM '{name}' ORDER BY id"));
@@ -69,10 +74,12 @@ fn every_type_comes_back_in_groups_of_the_asked_size() {
 fn the_rows_of_a_group_count_as_memory() {
     let place = Workplace::new();
     let runtime = Runtime::new().unwrap();
+    place.ok(&split("generate --rows 60000 --features 4 --labels 3 --seed 1 all.parquet"));
     let options = SessionOptions { memory_limit: Some(1 << 20), ..Default::default() };
     let ctx = session(&options).unwrap();
     let copy = format!(
-        "COPY (SELECT value, repeat('x', 100) AS text FROM generate_series(1, 100000)) TO '{}'",
+        "COPY (SELECT * FROM '{}') TO '{}'",
+        place.path("all.parquet").display(),
         place.path("large.parquet").display()
     );
     let refused = runtime.block_on(async { ctx.sql(&copy).await.unwrap().collect().await });
