@@ -24,10 +24,10 @@ mod tables;
 #[path = "reproduction/weka.rs"]
 mod weka;
 
-use labelflow::Result;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::models::Registry;
+use labelflow::{Error, Result};
 use std::path::{Path, PathBuf};
 
 /// The metrics of the paper's tables, in its order.
@@ -85,7 +85,12 @@ fn main() -> Result<()> {
     match arguments.split_first().map(|(paper, only)| (paper.as_str(), only)) {
         Some(("chains", only)) => return chains::tables(&data, only),
         Some(("lazy", _)) => return lazy::tables(&data),
-        _ => {}
+        Some((unknown, _)) => {
+            return Err(Error::usage(format!(
+                "there are no tables `{unknown}`: give `chains`, `lazy`, or nothing for NaiBX"
+            )));
+        }
+        None => {}
     }
     println!("| data set | protocol | method | {} |", METRICS.join(" | "));
     println!("|---|---|---|{}", "---|".repeat(METRICS.len()));

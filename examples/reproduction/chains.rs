@@ -7,15 +7,25 @@ use crate::tables::{Folds, Set, TABLES, Table, Variant, Way, selected};
 use crate::{line, read_set};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
-use labelflow::Result;
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Split, Stratify};
 use labelflow::metrics::{Metric, SetMetrics};
 use labelflow::models::Registry;
+use labelflow::{Error, Result};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Prints the tables, of the data sets named only (all when none is).
+/// Prints the tables, of the data sets named only (all when none is); a name that no table has is an
+/// error.
 pub fn tables(data: &Path, only: &[String]) -> Result<()> {
+    let names: BTreeSet<&str> = TABLES.iter().flat_map(|t| t.sets.iter().map(|s| s.file)).collect();
+    if let Some(unknown) = only.iter().find(|o| !names.contains(o.as_str())) {
+        let names: Vec<&str> = names.into_iter().collect();
+        return Err(Error::usage(format!(
+            "no table has a data set `{unknown}`: name some of {}",
+            names.join(", ")
+        )));
+    }
     let registry = Registry::default();
     for table in TABLES {
         println!("\n{}\n", table.title);

@@ -42,6 +42,11 @@ fn label_lists() -> DataType {
     DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))
 }
 
+/// How many threads run the tasks of a query; 1 where there is no runtime.
+fn workers() -> usize {
+    tokio::runtime::Handle::try_current().map_or(1, |h| h.metrics().num_workers())
+}
+
 /// The names of all functions that [`register_all`] adds.
 pub fn function_names() -> Vec<&'static str> {
     call::names()

@@ -6,6 +6,7 @@
 //! in their order.
 
 use super::scoring::Scoring;
+use super::workers;
 use datafusion::arrow::array::RecordBatchOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -129,8 +130,7 @@ impl ExecutionPlan for OrderedProjection {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let threads =
-            tokio::runtime::Handle::try_current().map_or(1, |h| h.metrics().num_workers());
+        let threads = workers();
         if threads == 1 {
             return self.0.execute(partition, context);
         }

@@ -6,6 +6,7 @@
 //! its columns are encoded, as many at a time as there are threads, and each is written when it is
 //! encoded, while the rows of the next group are collected.
 
+use super::workers;
 use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
@@ -210,8 +211,7 @@ impl ParquetFile {
             return Ok(self);
         }
         self.rows += group.rows as u64;
-        let threads =
-            tokio::runtime::Handle::try_current().map_or(1, |h| h.metrics().num_workers());
+        let threads = workers();
         let index = self.writer.flushed_row_groups().len();
         let columns = self.columns(index, group.batches)?;
         let encode = |column: Column| SpawnedTask::spawn(async move { column.encode() });
