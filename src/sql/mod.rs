@@ -6,7 +6,6 @@
 mod cache;
 mod call;
 mod error;
-mod even;
 mod info;
 mod learn;
 mod merge;
@@ -15,6 +14,7 @@ mod model_argument;
 mod ordered;
 mod pack;
 mod parquet;
+mod pieces;
 mod query;
 mod rank_metrics;
 mod scoring;

@@ -1,10 +1,11 @@
 //! Running a query to its end while somebody watches.
 
 use super::error::from_datafusion;
-use super::tables::explain;
+use super::tables::{explain, scan};
 use crate::error::{Error, Result};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::datasource::physical_plan::FileGroup;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::MetricValue;
@@ -184,15 +185,23 @@ fn total_rows(leaf: &Arc<dyn ExecutionPlan>) -> Option<u64> {
 
 fn progress(plan: &Arc<dyn ExecutionPlan>, read: &RowsRead, total: Option<u64>) -> Progress {
     let mut rows = read.rows.load(Ordering::Relaxed);
-    let (mut ended, mut partitions) = (read.ended.load(Ordering::Relaxed), 0);
+    let (mut ended, mut parts) = (read.ended.load(Ordering::Relaxed), 0);
     for leaf in leaves(plan) {
-        partitions += leaf.output_partitioning().partition_count();
+        // Partitions share the files of a scan: what has ended is the files.
+        let files = scan(leaf).map(|scan| scan.file_groups.iter().map(FileGroup::len).sum());
+        parts += files.unwrap_or_else(|| leaf.output_partitioning().partition_count());
         let Some(metrics) = leaf.metrics() else { continue };
         rows += metrics.output_rows().unwrap_or(0) as u64;
-        let has_ended = |value: &MetricValue| matches!(value, MetricValue::EndTimestamp(at) if at.value().is_some());
-        ended += metrics.iter().filter(|metric| has_ended(metric.value())).count();
+        ended += match files {
+            Some(_) => metrics.sum_by_name("files_processed").map_or(0, |files| files.as_usize()),
+            None => metrics.iter().filter(|metric| has_ended(metric.value())).count(),
+        };
     }
-    Progress { rows, total, read: ended >= partitions }
+    Progress { rows, total, read: ended >= parts }
+}
+
+fn has_ended(metric: &MetricValue) -> bool {
+    matches!(metric, MetricValue::EndTimestamp(at) if at.value().is_some())
 }
 
 #[cfg(test)]
@@ -232,5 +241,35 @@ mod tests {
             let last = told.lock().unwrap().last().copied();
             assert_eq!(last, Some(Progress { rows: 3, total: None, read: true }), "{sql}");
         }
+    }
+
+    /// A scan of more files than partitions has ended with the last of them.
+    #[test]
+    fn all_files_are_read_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let ctx = session(&SessionOptions { partitions: 2, ..Default::default() }).unwrap();
+        let slow = |values: &[datafusion::logical_expr::ColumnarValue]| {
+            std::thread::sleep(2 * TICK);
+            Ok(values[0].clone())
+        };
+        let int = DataType::Int64;
+        let slow = create_udf("slow", vec![int.clone()], int, Volatility::Volatile, Arc::new(slow));
+        ctx.register_udf(slow);
+        let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        runtime.block_on(async {
+            for file in 0..6 {
+                let name = dir.path().join(format!("{file}.parquet"));
+                let copy = format!("COPY (SELECT {file} AS x) TO '{}'", name.display());
+                ctx.sql(&copy).await.unwrap().collect().await.unwrap();
+            }
+            let sql = format!("SELECT slow(x) FROM '{}/' WHERE slow(x) >= 0", dir.path().display());
+            let query = ctx.sql(&sql).await.unwrap();
+            run_to_end(query, move |p| tell.lock().unwrap().push(p)).await.unwrap();
+        });
+        let told = told.lock().unwrap();
+        assert!(told.iter().any(|p| p.rows > 0 && p.rows < 6), "{told:?}");
+        assert!(told.iter().all(|p| !p.read || p.rows == 6), "{told:?}");
     }
 }

@@ -1,9 +1,9 @@
 //! Sessions with everything labelflow brings.
 
 use super::error::from_datafusion;
-use super::even::EvenRows;
 use super::ordered::PredictInOrder;
 use super::parquet::WriteByColumn;
+use super::pieces::SharedPieces;
 use super::{FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
 use crate::models::Registry;
@@ -48,6 +48,8 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     let mut config = SessionConfig::new()
         .with_batch_size(options.batch_size.max(1))
         .set_usize("datafusion.execution.parquet.max_row_group_size", 65_536)
+        // As many rows as a batch: a part of a row group is read without pages of the next part.
+        .set_usize("datafusion.execution.parquet.data_page_row_count_limit", 8192)
         .with_information_schema(true);
     if options.partitions > 0 {
         config = config.with_target_partitions(options.partitions);
@@ -60,7 +62,7 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
     let mut rules = PredictInOrder::among_others();
     rules.push(Arc::new(WriteByColumn));
-    rules.push(Arc::new(EvenRows(Arc::clone(&runtime))));
+    rules.push(Arc::new(SharedPieces(Arc::clone(&runtime))));
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)

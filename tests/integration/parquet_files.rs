@@ -88,38 +88,64 @@ fn the_rows_of_a_group_count_as_memory() {
     assert!(!place.path("large.parquet").exists());
 }
 
-/// A file of one row group is read by all partitions, each a run of rows of about the same length.
+/// A file of one row group is read by all partitions, which take its pieces in turns: every row once,
+/// with an index of pages and without.
 #[test]
-fn partitions_have_equally_many_rows_in_their_order() {
+fn partitions_share_the_pieces_of_a_file() {
     let place = Workplace::new();
-    place.ok(&split("generate --rows 50000 --features 2 --labels 3 --seed 1 all.parquet"));
-    let name = place.path("all.parquet");
-    assert_eq!(row_groups(&name), [50_000]);
+    place.ok(&split("generate --rows 150000 --features 2 --labels 3 --seed 1 all.parquet"));
     let runtime = Runtime::new().unwrap();
-    let ids = |partitions: usize| -> Vec<Vec<i64>> {
-        let ctx = session(&SessionOptions { partitions, ..Default::default() }).unwrap();
-        rows(&ctx, &runtime, "SET datafusion.optimizer.repartition_file_min_size = 1");
-        runtime.block_on(async {
-            let sql = format!("SELECT id FROM '{}' WHERE f0 IS NOT NULL", name.display());
-            let query = ctx.sql(&sql).await.unwrap();
-            let task = query.task_ctx();
-            let plan = query.create_physical_plan().await.unwrap();
-            let parts = execute_stream_partitioned(plan, task.into()).unwrap();
-            let mut ids = Vec::new();
-            for part in parts {
-                let batches: Vec<RecordBatch> = part.try_collect().await.unwrap();
-                let column =
-                    |b: &RecordBatch| b.column(0).as_primitive::<Int64Type>().values().to_vec();
-                ids.push(batches.iter().flat_map(column).collect());
-            }
-            ids
-        })
+    let one = |name: &str, options: &str| {
+        let file = place.path(name);
+        let (all, path) = (place.path("all.parquet"), file.display());
+        let ctx = session(&SessionOptions::default()).unwrap();
+        let options = format!("OPTIONS ('format.max_row_group_size' '150000'{options})");
+        let copy = format!("COPY (SELECT * FROM '{}') TO '{path}' {options}", all.display());
+        rows(&ctx, &runtime, &copy);
+        assert_eq!(row_groups(&file), [150_000]);
+        file
     };
-    for partitions in [1, 2, 3, 8] {
-        let parts = ids(partitions);
-        assert_eq!(parts.len(), partitions);
-        assert_eq!(parts.concat(), (0..50_000).collect::<Vec<i64>>());
-        let fair = 50_000 / partitions;
-        assert!(parts.iter().all(|p| p.len().abs_diff(fair) <= 8192), "{partitions}");
+    let pages = one("pages.parquet", "");
+    let one_page = one(
+        "page.parquet",
+        ", 'format.data_page_row_count_limit' '150000', 'format.data_pagesize_limit' '100000000'",
+    );
+    for file in [pages, one_page] {
+        let ids = |partitions: usize| -> Vec<Vec<i64>> {
+            let ctx = session(&SessionOptions { partitions, ..Default::default() }).unwrap();
+            rows(&ctx, &runtime, "SET datafusion.optimizer.repartition_file_min_size = 1");
+            runtime.block_on(async {
+                let sql = format!("SELECT id FROM '{}' WHERE f0 IS NOT NULL", file.display());
+                let query = ctx.sql(&sql).await.unwrap();
+                let task = query.task_ctx();
+                let plan = query.create_physical_plan().await.unwrap();
+                let mut parts = execute_stream_partitioned(plan, task.into()).unwrap();
+                let mut ids = vec![Vec::new(); parts.len()];
+                // One batch of each in turns, as threads of one speed would.
+                loop {
+                    let mut more = false;
+                    for (part, ids) in parts.iter_mut().zip(&mut ids) {
+                        if let Some(batch) = part.try_next().await.unwrap() {
+                            ids.extend(batch.column(0).as_primitive::<Int64Type>().values());
+                            more = true;
+                        }
+                    }
+                    if !more {
+                        return ids;
+                    }
+                }
+            })
+        };
+        for partitions in [1, 2, 3, 8] {
+            let parts = ids(partitions);
+            assert_eq!(parts.len(), partitions);
+            let mut all = parts.concat();
+            all.sort();
+            assert_eq!(all, (0..150_000).collect::<Vec<i64>>());
+            let fair = 150_000 / partitions;
+            let off = |part: &Vec<i64>| part.len().abs_diff(fair);
+            let lengths: Vec<usize> = parts.iter().map(Vec::len).collect();
+            assert!(parts.iter().all(|p| off(p) <= 3 * 8192), "{lengths:?}");
+        }
     }
 }

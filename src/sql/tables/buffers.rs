@@ -14,8 +14,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 
-/// Ranges that are all shorter than this are left to the store.
+/// Fewer bytes than this are left to the store.
 const SMALL: u64 = 64 << 10;
+/// Ranges beside each other are read into one buffer up to this length: whole columns of a row group
+/// and single pages take buffers of about one size then, and serve each other.
+const TOGETHER: u64 = 1 << 20;
 /// Bytes that are kept at most while nobody reads: about two row groups.
 const KEPT: usize = 128 << 20;
 
@@ -35,7 +38,8 @@ impl LocalRanges {
     /// The bytes of `ranges`; `None` where the store itself has to answer, because they are few or
     /// cannot be read, which it explains.
     pub(super) async fn read(&self, file: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        if ranges.iter().all(|r| r.end.saturating_sub(r.start) < SMALL) {
+        let length = |sum: u64, r: &Range<u64>| sum.saturating_add(r.end.saturating_sub(r.start));
+        if ranges.iter().fold(0, length) < SMALL {
             return None;
         }
         let path = self.files.path_to_filesystem(file).ok()?;
@@ -52,17 +56,33 @@ fn read(
 ) -> io::Result<Vec<Bytes>> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    let one = |range: &Range<u64>| {
+    let mut found = Vec::with_capacity(ranges.len());
+    let mut rest = ranges;
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(beside_each_other(rest));
+        let (start, end) = (part[0].start, part[part.len() - 1].end);
         // A damaged file may ask for any number of bytes.
-        if range.end > size {
+        if end > size || part.iter().any(|r| r.end < r.start) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let mut buffer = buffers.take(range.end.saturating_sub(range.start) as usize);
-        file.seek(SeekFrom::Start(range.start))?;
+        let mut buffer = buffers.take((end - start) as usize);
+        file.seek(SeekFrom::Start(start))?;
         file.read_exact(&mut buffer.bytes[..buffer.len])?;
-        Ok(Bytes::from_owner(buffer))
+        let bytes = Bytes::from_owner(buffer);
+        let place = |at: u64| (at - start) as usize;
+        found.extend(part.iter().map(|r| bytes.slice(place(r.start)..place(r.end))));
+        rest = after;
+    }
+    Ok(found)
+}
+
+/// How many of the first ranges follow each other without a gap and are read together; one at least.
+fn beside_each_other(ranges: &[Range<u64>]) -> usize {
+    let start = ranges[0].start;
+    let goes_on = |pair: &[Range<u64>]| {
+        pair[0].end == pair[1].start && pair[1].end.saturating_sub(start) <= TOGETHER
     };
-    ranges.iter().map(one).collect()
+    1 + ranges.windows(2).take_while(|pair| goes_on(pair)).count()
 }
 
 /// Buffers that are not in use, by size.
@@ -185,6 +205,18 @@ mod tests {
             assert_eq!(found[1], bytes[199_990..]);
             assert!(found[2].is_empty());
         }
+        // Ranges beside each other share a buffer, unless they are long together.
+        let ranges_of = |ends: &[u64]| -> Vec<Range<u64>> {
+            ends.windows(2).map(|pair| pair[0]..pair[1]).collect()
+        };
+        let beside = ranges_of(&[10, 60_000, 60_000, 130_000, 199_999]);
+        let found = read(&beside).unwrap();
+        for (range, found) in beside.iter().zip(&found) {
+            assert_eq!(found[..], bytes[range.start as usize..range.end as usize]);
+        }
+        assert_eq!(found[3].as_ptr(), found[0].as_ptr().wrapping_add(129_990));
+        assert_eq!(beside_each_other(&ranges_of(&[5, TOGETHER + 5, TOGETHER + 6])), 1);
+        assert_eq!(beside_each_other(&[0..5, 5..9, 10..12]), 2);
         for bad in [0..10, 0..200_001, 0..u64::MAX] {
             assert!(read(std::slice::from_ref(&bad)).is_none(), "{bad:?}");
         }

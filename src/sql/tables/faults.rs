@@ -61,7 +61,8 @@ pub(super) fn damage(kind: &str, text: &str) -> Option<String> {
     }
 }
 
-fn scan(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+/// The scan of files that `leaf` is.
+pub(in crate::sql) fn scan(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     leaf.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
 }
 

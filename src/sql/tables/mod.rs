@@ -6,7 +6,7 @@ mod faults;
 mod rows;
 mod visible;
 
-pub(super) use faults::explain;
+pub(super) use faults::{explain, scan};
 
 use super::error::{from_datafusion, to_datafusion};
 use crate::data::Pattern;

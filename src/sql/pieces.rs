@@ -1,0 +1,342 @@
+//! Parquet files in pieces that the partitions of a scan share.
+//!
+//! DataFusion cuts files by bytes into one part for each partition, and a row group goes whole to
+//! one of them. So of a file with a few row groups one partition has more than another, and its
+//! thread works on when the rest are done; so it does when its core is slower for a while. Here a
+//! file is cut into more pieces than there are partitions, whole row groups first and parts of the
+//! last ones, and whichever partition is free takes the next.
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
+use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::parquet::file::page_index::offset_index::PageLocation;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows of a batch: cuts are at multiples of it, where pages do not say otherwise.
+const BATCH: usize = 8192;
+/// Rows of a piece at least: every column of a piece has its cost.
+const LEAST: usize = 2 * BATCH;
+/// Bytes of a row group that every partition may read for its part, where no index tells its pages;
+/// row groups with an index are read in pieces of about half of that.
+const LARGEST: u64 = 128 << 20;
+
+/// The rule that lets partitions share the pieces of files.
+pub(super) struct SharedPieces(pub(super) Arc<RuntimeEnv>);
+
+impl fmt::Debug for SharedPieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedPieces")
+    }
+}
+
+impl PhysicalOptimizerRule for SharedPieces {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let shared = plan.transform_up(|node| {
+            let scan = node.downcast_ref::<DataSourceExec>();
+            Ok(match scan.and_then(|scan| Some((scan, self.cut(scan)?))) {
+                Some((scan, source)) => {
+                    let scan = scan.clone().with_data_source(Arc::new(source));
+                    Transformed::yes(Arc::new(scan) as _)
+                }
+                None => Transformed::no(node),
+            })
+        })?;
+        Ok(shared.data)
+    }
+
+    fn name(&self) -> &str {
+        "shared_pieces"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+impl SharedPieces {
+    /// `scan` cut into pieces, where DataFusion has cut it by bytes.
+    fn cut(&self, scan: &DataSourceExec) -> Option<FileScanConfig> {
+        let (config, _) = scan.downcast_to_file_source::<ParquetSource>()?;
+        let ordered = config.preserve_order || config.output_partitioning.is_some();
+        let parts = config.file_groups.len();
+        if ordered || config.limit.is_some() || parts < 2 {
+            return None;
+        }
+        let files = whole_files(&config.file_groups)?;
+        let shapes: Vec<Vec<Shape>> =
+            files.iter().map(|file| self.row_groups(file)).collect::<Option<_>>()?;
+        let pieces = pieces(&shapes, parts);
+        let mut config = config.clone();
+        // The queue that partitions share has the pieces of the first, then those of the second.
+        config.file_groups = (0..parts)
+            .map(|part| {
+                let own = pieces.len() * part / parts..pieces.len() * (part + 1) / parts;
+                let piece = |piece: &Piece| piece.of(&files[piece.file]);
+                FileGroup::new(pieces[own].iter().map(piece).collect())
+            })
+            .collect();
+        Some(config)
+    }
+
+    /// The row groups of `file`, if its footer was read already.
+    fn row_groups(&self, file: &PartitionedFile) -> Option<Vec<Shape>> {
+        let cache = self.0.cache_manager.get_file_metadata_cache();
+        let entry = cache.get(&file.object_meta.location)?;
+        if !entry.is_valid_for(&file.object_meta) {
+            return None;
+        }
+        let footer = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
+        let footer = footer.parquet_metadata();
+        let shape = |group: usize| Shape::of(footer, group);
+        (0..footer.num_row_groups()).map(shape).collect()
+    }
+}
+
+/// The files of `groups`, whose parts are put together again; `None` unless some are in parts.
+fn whole_files(groups: &[FileGroup]) -> Option<Vec<PartitionedFile>> {
+    let mut files: Vec<PartitionedFile> = Vec::new();
+    let mut end = 0;
+    let mut cut = false;
+    for part in groups.iter().flat_map(FileGroup::iter) {
+        let range = part.range.clone()?;
+        let again = files.last().is_some_and(|f| {
+            f.object_meta.location == part.object_meta.location && range.start == end
+        });
+        if !again {
+            if range.start != 0 || files.last().is_some_and(|f| f.object_meta.size != end as u64) {
+                return None;
+            }
+            files.push(PartitionedFile { range: None, ..part.clone() });
+        }
+        if !part.extensions.is_empty() {
+            return None;
+        }
+        cut |= again;
+        end = range.end;
+    }
+    let whole = files.last().is_some_and(|f| f.object_meta.size == end as u64);
+    (cut && whole).then_some(files)
+}
+
+/// A row group, as far as cutting goes.
+#[derive(Debug, Clone)]
+struct Shape {
+    rows: usize,
+    bytes: u64,
+    /// The rows that pages begin with, in ascending order; none where no index tells them.
+    pages: Vec<usize>,
+}
+
+impl Shape {
+    fn of(footer: &ParquetMetaData, group: usize) -> Option<Self> {
+        let meta = footer.row_group(group);
+        let rows = usize::try_from(meta.num_rows()).ok()?;
+        let bytes = u64::try_from(meta.compressed_size()).ok()?;
+        // Where pages of columns differ, those of a cut in the middle are read twice: few bytes
+        // where the largest column is not cut.
+        let columns = meta.columns().iter().enumerate();
+        let largest = columns.max_by_key(|(_, c)| c.compressed_size()).map(|(i, _)| i);
+        let index = footer.offset_index().zip(largest);
+        let index = index.and_then(|(index, column)| index.get(group)?.get(column));
+        let pages = index.map_or(&[][..], |column| column.page_locations());
+        let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).ok();
+        let pages: Vec<usize> = pages.iter().map(first_row).collect::<Option<_>>()?;
+        // The index of a damaged file may say anything.
+        let ascend = pages.is_sorted_by(|a, b| a < b) && pages.last().is_none_or(|&p| p < rows);
+        Some(Shape { rows, bytes, pages: if ascend { pages } else { Vec::new() } })
+    }
+
+    /// Whether the pages are known, and enough of them to share them evenly.
+    fn has_pages(&self, parts: usize) -> bool {
+        self.pages.len() >= 2 * parts
+    }
+
+    /// Where each piece begins, and where the last ends, for so many partitions.
+    fn cuts(&self, parts: usize) -> Vec<usize> {
+        let by_pages = self.has_pages(parts);
+        let wanted = match by_pages {
+            true => (8 * parts).max(self.bytes.div_ceil(LARGEST / 2) as usize),
+            false if self.bytes <= LARGEST => parts,
+            false => 1,
+        };
+        let count = wanted.min(self.rows / LEAST).max(1);
+        let nearest = |row: usize| match by_pages {
+            false => (row + BATCH / 2) / BATCH * BATCH,
+            true => {
+                let after = self.pages.partition_point(|&page| page < row);
+                let near = &self.pages[after.saturating_sub(1)..(after + 1).min(self.pages.len())];
+                near.iter().copied().min_by_key(|page| page.abs_diff(row)).unwrap_or(0)
+            }
+        };
+        let mut cuts = vec![0];
+        cuts.extend((1..count).map(|i| nearest(self.rows * i / count)));
+        cuts.push(self.rows);
+        cuts.dedup();
+        cuts
+    }
+}
+
+/// Row groups of a file, or a part of one.
+#[derive(Debug, Clone, PartialEq)]
+struct Piece {
+    file: usize,
+    /// How many row groups the file has.
+    of_groups: usize,
+    groups: Range<usize>,
+    /// The rows of the only row group; `None` is all of all.
+    rows: Option<(Range<usize>, usize)>,
+}
+
+impl Piece {
+    /// `file` with no other rows.
+    fn of(&self, file: &PartitionedFile) -> PartitionedFile {
+        let mut plan = ParquetAccessPlan::new_none(self.of_groups);
+        for group in self.groups.clone() {
+            plan.set(group, RowGroupAccess::Scan);
+            if let Some((rows, all)) = &self.rows {
+                let selectors = vec![
+                    RowSelector::skip(rows.start),
+                    RowSelector::select(rows.len()),
+                    RowSelector::skip(all - rows.end),
+                ];
+                plan.set(group, RowGroupAccess::Selection(RowSelection::from(selectors)));
+            }
+        }
+        file.clone().with_extension(plan)
+    }
+}
+
+/// Cuts the row groups of all files, in their order, into pieces for so many partitions.
+///
+/// Row groups are whole as long as there are as many rows for every other partition, and many of
+/// them are one piece at first: there are not many more pieces in a large file than in a small one.
+/// Row groups that are too large to be read at a time are cut wherever they are.
+fn pieces(files: &[Vec<Shape>], parts: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest: usize = files.iter().flatten().map(|g| g.rows).sum();
+    for (file, groups) in files.iter().enumerate() {
+        let of_groups = groups.len();
+        let mut next = 0;
+        while let Some(shape) = groups.get(next) {
+            let (first, run) = (next, rest / (4 * parts));
+            let whole = |g: &Shape| g.bytes <= LARGEST || !g.has_pages(parts);
+            rest -= shape.rows;
+            next += 1;
+            if !whole(shape) || rest < (parts - 1) * shape.rows {
+                let cuts = shape.cuts(parts);
+                pieces.extend(cuts.windows(2).map(|cut| {
+                    let rows = cut[0]..cut[1];
+                    let rows = (rows.len() < shape.rows).then_some((rows, shape.rows));
+                    Piece { file, of_groups, groups: first..next, rows }
+                }));
+                continue;
+            }
+            let mut rows = shape.rows;
+            while let Some(shape) = groups.get(next).filter(|g| whole(g) && rows + g.rows <= run) {
+                rows += shape.rows;
+                rest -= shape.rows;
+                next += 1;
+            }
+            pieces.push(Piece { file, of_groups, groups: first..next, rows: None });
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A row group whose pages have so many rows each; 0 is no index.
+    fn shape(rows: usize, bytes: u64, page: usize) -> Shape {
+        let pages = if page == 0 { Vec::new() } else { (0..rows).step_by(page).collect() };
+        Shape { rows, bytes, pages }
+    }
+
+    /// The rows of each piece, as (file, row group, rows).
+    fn rows(files: &[Vec<Shape>], piece: &Piece) -> Vec<(usize, usize, Range<usize>)> {
+        let group = |g: usize| {
+            let all = 0..files[piece.file][g].rows;
+            (piece.file, g, piece.rows.as_ref().map_or(all, |(rows, _)| rows.clone()))
+        };
+        piece.groups.clone().map(group).collect()
+    }
+
+    fn lengths(files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
+        let length = |piece: &Piece| rows(files, piece).iter().map(|r| r.2.len()).sum();
+        pieces(files, parts).iter().map(length).collect()
+    }
+
+    #[test]
+    fn the_last_row_groups_are_cut() {
+        const ROWS: usize = 65_536;
+        let generated = |groups: usize| {
+            let mut groups = vec![shape(ROWS, 60 << 20, 8192); groups];
+            groups.push(shape(16_960, 15 << 20, 8192));
+            vec![groups]
+        };
+        let quarters = [LEAST, LEAST, LEAST, LEAST, 16_960];
+        assert_eq!(lengths(&generated(15), 2), [&[ROWS; 14][..], &quarters].concat());
+        // A larger file has longer pieces first, and few more of them.
+        let large = lengths(&generated(15_000), 2);
+        assert_eq!(large[0], 1875 * ROWS);
+        assert!(large.len() < 100, "{}", large.len());
+        assert_eq!(large[large.len() - 6..], [&[ROWS], &quarters[..]].concat());
+        // Without an index every piece of a row group reads all of it: not more than partitions.
+        let one = |bytes, page| vec![vec![shape(ROWS, bytes, page)]];
+        assert_eq!(lengths(&one(60 << 20, 0), 2), [ROWS / 2; 2]);
+        assert_eq!(lengths(&one(1 << 30, 0), 2), [ROWS]);
+        // Nor where there are few pages.
+        assert_eq!(lengths(&one(60 << 20, 60_000), 2), [ROWS / 2; 2]);
+        // Cuts are where pages begin.
+        assert_eq!(lengths(&one(60 << 20, 20_000), 2), [20_000, 20_000, 25_536]);
+        // Large row groups are read in parts, even where there are many of them.
+        let large = vec![vec![shape(1 << 20, 1 << 30, 8192); 100]];
+        assert_eq!(lengths(&large, 2), [ROWS; 1600]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_is_in_one_piece(
+            files in prop::collection::vec(
+                prop::collection::vec((0usize..200_000, 0u64..1 << 30, 0usize..30_000), 0..6),
+                1..4,
+            ),
+            parts in 2usize..9,
+        ) {
+            let files: Vec<Vec<Shape>> = files
+                .iter()
+                .map(|groups| groups.iter().map(|&(rows, bytes, page)| shape(rows, bytes, page)).collect())
+                .collect();
+            // In order, without gaps.
+            let mut found: Vec<Vec<usize>> = files.iter().map(|f| vec![0; f.len()]).collect();
+            let mut last = (0, 0);
+            for (file, group, rows) in pieces(&files, parts).iter().flat_map(|p| rows(&files, p)) {
+                prop_assert!((file, group) >= last);
+                last = (file, group);
+                prop_assert_eq!(found[file][group], rows.start);
+                found[file][group] = rows.end;
+            }
+            for (file, found) in files.iter().zip(&found) {
+                prop_assert_eq!(found, &file.iter().map(|g| g.rows).collect::<Vec<_>>());
+            }
+        }
+    }
+}
