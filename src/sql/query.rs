@@ -209,8 +209,18 @@ mod tests {
     use super::*;
     use crate::sql::{SessionOptions, session};
     use datafusion::arrow::datatypes::DataType;
-    use datafusion::logical_expr::{Volatility, create_udf};
+    use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
     use std::sync::Mutex;
+
+    /// `slow(x)`: `x`, after so long for each batch.
+    fn slow(time: Duration) -> ScalarUDF {
+        let wait = move |values: &[ColumnarValue]| {
+            std::thread::sleep(time);
+            Ok(values[0].clone())
+        };
+        let int = DataType::Int64;
+        create_udf("slow", vec![int.clone()], int, Volatility::Volatile, Arc::new(wait))
+    }
 
     /// Progress is told while the only thread of a query computes, whoever reads the rows.
     #[test]
@@ -221,13 +231,7 @@ mod tests {
         let svm = dir.path().join("t.svm");
         std::fs::write(&svm, "a 1:1\nb 1:2\na 2:3\n").unwrap();
         let ctx = session(&SessionOptions { partitions: 1, ..Default::default() }).unwrap();
-        let slow = |values: &[datafusion::logical_expr::ColumnarValue]| {
-            std::thread::sleep(4 * TICK);
-            Ok(values[0].clone())
-        };
-        let int = DataType::Int64;
-        let slow = create_udf("slow", vec![int.clone()], int, Volatility::Volatile, Arc::new(slow));
-        ctx.register_udf(slow);
+        ctx.register_udf(slow(4 * TICK));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for file in [csv, svm] {
             let sql = format!("SELECT slow(count(*)) FROM '{}'", file.display());
@@ -248,13 +252,7 @@ mod tests {
     fn all_files_are_read_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let ctx = session(&SessionOptions { partitions: 2, ..Default::default() }).unwrap();
-        let slow = |values: &[datafusion::logical_expr::ColumnarValue]| {
-            std::thread::sleep(2 * TICK);
-            Ok(values[0].clone())
-        };
-        let int = DataType::Int64;
-        let slow = create_udf("slow", vec![int.clone()], int, Volatility::Volatile, Arc::new(slow));
-        ctx.register_udf(slow);
+        ctx.register_udf(slow(2 * TICK));
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
