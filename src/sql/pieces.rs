@@ -144,9 +144,11 @@ struct Shape {
 }
 
 impl Shape {
+    /// The shape of a row group; `None` where its footer makes no sense.
     fn of(footer: &ParquetMetaData, group: usize) -> Option<Self> {
         let meta = footer.row_group(group);
-        let rows = usize::try_from(meta.num_rows()).ok()?;
+        // A damaged footer may say anything: sums and products of such numbers do not overflow.
+        let rows = u32::try_from(meta.num_rows()).ok()? as usize;
         let bytes = u64::try_from(meta.compressed_size()).ok()?;
         // Where pages of columns differ, those of a cut in the middle are read twice: few bytes
         // where the largest column is not cut.
