@@ -13,6 +13,7 @@ mod metrics;
 mod model_argument;
 mod ordered;
 mod pack;
+mod pages;
 mod parquet;
 mod pieces;
 mod query;

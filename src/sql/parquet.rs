@@ -6,6 +6,7 @@
 //! its columns are encoded, as many at a time as there are threads, and each is written when it is
 //! encoded, while the rows of the next group are collected.
 
+use super::tables::Bytes;
 use super::workers;
 use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
@@ -14,7 +15,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::{ConfigOptions, TableParquetOptions};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
-use datafusion::datasource::file_format::write::{SharedBuffer, get_writer_schema};
+use datafusion::datasource::file_format::write::get_writer_schema;
 use datafusion::datasource::physical_plan::parquet::ParquetSink;
 use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -36,8 +37,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
 use futures::future::Either;
 use std::fmt;
+use std::io::{self, Write};
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that go to a local file at a time. Other stores ask for larger parts.
 const LOCAL_PART: usize = 1 << 20;
@@ -107,7 +109,7 @@ impl ColumnSink {
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(options.global.skip_arrow_metadata);
-        let encoded = SharedBuffer::new(2 * LOCAL_PART);
+        let encoded = Encoded::default();
         let writer =
             ArrowWriter::try_new_with_options(encoded.clone(), Arc::clone(&schema), options)?;
         let (writer, factory) = writer.into_serialized_writer()?;
@@ -196,10 +198,10 @@ impl RowGroup {
 /// A Parquet file in the making.
 struct ParquetFile {
     schema: SchemaRef,
-    writer: SerializedFileWriter<SharedBuffer>,
+    writer: SerializedFileWriter<Encoded>,
     factory: ArrowRowGroupWriterFactory,
     /// What `writer` has written and `upload` does not have yet.
-    encoded: SharedBuffer,
+    encoded: Encoded,
     upload: WriteMultipart,
     rows: u64,
 }
@@ -232,7 +234,7 @@ impl ParquetFile {
             for chunk in chunks?? {
                 chunk.append_to_row_group(&mut row_group)?;
             }
-            send(&self.encoded, &mut self.upload, LOCAL_PART).await?;
+            send(self.encoded.full(), &mut self.upload).await?;
         }
         row_group.close()?;
         drop(group.memory);
@@ -263,20 +265,95 @@ impl ParquetFile {
     /// Writes the footer; returns how many rows there are.
     async fn finish(mut self) -> Result<u64> {
         self.writer.finish()?;
-        send(&self.encoded, &mut self.upload, 0).await?;
+        send(self.encoded.rest(), &mut self.upload).await?;
         self.upload.finish().await?;
         Ok(self.rows)
     }
 }
 
-/// Hands on what is encoded, if that is more than `least` bytes.
-async fn send(encoded: &SharedBuffer, upload: &mut WriteMultipart, least: usize) -> Result<()> {
-    let mut encoded = encoded.buffer.lock().await;
-    if encoded.len() > least {
+/// Hands on what is encoded.
+async fn send(parts: Vec<Bytes>, upload: &mut WriteMultipart) -> Result<()> {
+    for part in parts {
         upload.wait_for_capacity(PARTS).await?;
-        upload.put(take(&mut *encoded).into());
+        upload.put(part);
     }
     Ok(())
+}
+
+/// Collects what is written, in blocks that serve again when they are in the file.
+///
+/// Blocks of that size that are given back come from the system when they are taken again, with a page
+/// fault for every 4 KB of a file.
+#[derive(Clone, Default)]
+struct Encoded(Arc<Mutex<Blocks>>);
+
+#[derive(Default)]
+struct Blocks {
+    full: Vec<Vec<u8>>,
+    open: Vec<u8>,
+    free: Vec<Vec<u8>>,
+}
+
+impl Encoded {
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The blocks that are full.
+    fn full(&self) -> Vec<Bytes> {
+        let full = take(&mut self.blocks().full);
+        let part = |bytes| Bytes::from_owner(Block { bytes, home: self.clone() });
+        full.into_iter().map(part).collect()
+    }
+
+    /// All that is written.
+    fn rest(&self) -> Vec<Bytes> {
+        let mut blocks = self.blocks();
+        let last = take(&mut blocks.open);
+        blocks.full.push(last);
+        drop(blocks);
+        self.full()
+    }
+}
+
+impl Write for Encoded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut blocks = self.blocks();
+        if blocks.open.capacity() == 0 {
+            blocks.open = blocks.free.pop().unwrap_or_else(|| Vec::with_capacity(LOCAL_PART));
+        }
+        let fitting = bytes.len().min(LOCAL_PART - blocks.open.len());
+        blocks.open.extend_from_slice(&bytes[..fitting]);
+        if blocks.open.len() == LOCAL_PART {
+            let full = take(&mut blocks.open);
+            blocks.full.push(full);
+        }
+        Ok(fitting)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A block on its way to the file; dropped, it is free again.
+struct Block {
+    bytes: Vec<u8>,
+    home: Encoded,
+}
+
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let mut bytes = take(&mut self.bytes);
+        bytes.clear();
+        self.home.blocks().free.push(bytes);
+    }
 }
 
 /// A column of a row group that is not encoded yet.

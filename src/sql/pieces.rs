@@ -96,16 +96,21 @@ impl SharedPieces {
 
     /// The row groups of `file`, if its footer was read already.
     fn row_groups(&self, file: &PartitionedFile) -> Option<Vec<Shape>> {
-        let cache = self.0.cache_manager.get_file_metadata_cache();
-        let entry = cache.get(&file.object_meta.location)?;
-        if !entry.is_valid_for(&file.object_meta) {
-            return None;
-        }
-        let footer = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
-        let footer = footer.parquet_metadata();
-        let shape = |group: usize| Shape::of(footer, group);
+        let footer = footer(&self.0, file)?;
+        let shape = |group: usize| Shape::of(&footer, group);
         (0..footer.num_row_groups()).map(shape).collect()
     }
+}
+
+/// The footer of `file`, if it was read already and the file is still the same.
+pub(super) fn footer(runtime: &RuntimeEnv, file: &PartitionedFile) -> Option<Arc<ParquetMetaData>> {
+    let cache = runtime.cache_manager.get_file_metadata_cache();
+    let entry = cache.get(&file.object_meta.location)?;
+    if !entry.is_valid_for(&file.object_meta) {
+        return None;
+    }
+    let footer = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
+    Some(Arc::clone(footer.parquet_metadata()))
 }
 
 /// The files of `groups`, whose parts are put together again; `None` unless some are in parts.

@@ -2,6 +2,7 @@
 
 use super::error::from_datafusion;
 use super::ordered::PredictInOrder;
+use super::pages::PageByPage;
 use super::parquet::WriteByColumn;
 use super::pieces::SharedPieces;
 use super::{FileOptions, enable_file_tables, register_with};
@@ -63,6 +64,7 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     let mut rules = PredictInOrder::among_others();
     rules.push(Arc::new(WriteByColumn));
     rules.push(Arc::new(SharedPieces(Arc::clone(&runtime))));
+    rules.push(Arc::new(PageByPage(Arc::clone(&runtime))));
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)

@@ -7,6 +7,7 @@ mod rows;
 mod visible;
 
 pub(super) use faults::{explain, scan};
+pub(super) use visible::Bytes;
 
 use super::error::{from_datafusion, to_datafusion};
 use crate::data::Pattern;

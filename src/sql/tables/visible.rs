@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The bytes of an object.
-pub(super) type Bytes = <PutPayload as IntoIterator>::Item;
+pub(in crate::sql) type Bytes = <PutPayload as IntoIterator>::Item;
 
 /// The store at `url`, from now on without hidden names in its listings.
 ///
