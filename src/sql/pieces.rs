@@ -183,19 +183,28 @@ impl Shape {
             false => 1,
         };
         let count = wanted.min(self.rows / LEAST).max(1);
-        let nearest = |row: usize| match by_pages {
-            false => (row + BATCH / 2) / BATCH * BATCH,
-            true => {
-                let after = self.pages.partition_point(|&page| page < row);
-                let near = &self.pages[after.saturating_sub(1)..(after + 1).min(self.pages.len())];
-                near.iter().copied().min_by_key(|page| page.abs_diff(row)).unwrap_or(0)
-            }
-        };
         let mut cuts = vec![0];
-        cuts.extend((1..count).map(|i| nearest(self.rows * i / count)));
+        cuts.extend((1..count).map(|i| self.cut_near(self.rows * i / count, by_pages)));
         cuts.push(self.rows);
         cuts.dedup();
         cuts
+    }
+
+    /// The row nearest to `row` where a cut costs least.
+    fn cut_near(&self, row: usize, by_pages: bool) -> usize {
+        if !by_pages {
+            return (row + BATCH / 2) / BATCH * BATCH;
+        }
+        let after = self.pages.partition_point(|&page| page < row);
+        let near = &self.pages[after.saturating_sub(1)..(after + 1).min(self.pages.len())];
+        near.iter().copied().min_by_key(|page| page.abs_diff(row)).unwrap_or(0)
+    }
+
+    /// About the halves of some rows, if they are many and a page begins between them.
+    fn halves(&self, rows: &Range<usize>) -> Option<[Range<usize>; 2]> {
+        let middle = self.cut_near(usize::midpoint(rows.start, rows.end), true);
+        let cut = rows.len() >= LEAST && rows.start < middle && middle < rows.end;
+        cut.then(|| [rows.start..middle, middle..rows.end])
     }
 }
 
@@ -263,6 +272,18 @@ fn pieces(files: &[Vec<Shape>], parts: usize) -> Vec<Piece> {
             pieces.push(Piece { file, of_groups, groups: first..next, rows: None });
         }
     }
+    // Partitions that work on the last pieces end at different times: by less where those are short.
+    let last = pieces.split_off(pieces.len().saturating_sub(parts - 1));
+    for piece in last {
+        let shape = &files[piece.file][piece.groups.start];
+        let rows = piece.rows.clone().unwrap_or((0..shape.rows, shape.rows)).0;
+        match shape.halves(&rows).filter(|_| piece.groups.len() == 1) {
+            Some(halves) => pieces.extend(
+                halves.map(|rows| Piece { rows: Some((rows, shape.rows)), ..piece.clone() }),
+            ),
+            None => pieces.push(piece),
+        }
+    }
     pieces
 }
 
@@ -299,24 +320,26 @@ mod tests {
             groups.push(shape(16_960, 15 << 20, 8192));
             vec![groups]
         };
-        let quarters = [LEAST, LEAST, LEAST, LEAST, 16_960];
+        // The last but one are short, the last shorter.
+        let quarters = [LEAST, LEAST, LEAST, LEAST, 8192, 8768];
         assert_eq!(lengths(&generated(15), 2), [&[ROWS; 14][..], &quarters].concat());
         // A larger file has longer pieces first, and few more of them.
         let large = lengths(&generated(15_000), 2);
         assert_eq!(large[0], 1875 * ROWS);
         assert!(large.len() < 100, "{}", large.len());
-        assert_eq!(large[large.len() - 6..], [&[ROWS], &quarters[..]].concat());
+        assert_eq!(large[large.len() - 7..], [&[ROWS], &quarters[..]].concat());
         // Without an index every piece of a row group reads all of it: not more than partitions.
         let one = |bytes, page| vec![vec![shape(ROWS, bytes, page)]];
         assert_eq!(lengths(&one(60 << 20, 0), 2), [ROWS / 2; 2]);
         assert_eq!(lengths(&one(1 << 30, 0), 2), [ROWS]);
         // Nor where there are few pages.
-        assert_eq!(lengths(&one(60 << 20, 60_000), 2), [ROWS / 2; 2]);
+        assert_eq!(lengths(&one(60 << 20, 60_000), 2), [ROWS / 2, 60_000 - ROWS / 2, 5536]);
         // Cuts are where pages begin.
-        assert_eq!(lengths(&one(60 << 20, 20_000), 2), [20_000, 20_000, 25_536]);
+        assert_eq!(lengths(&one(60 << 20, 20_000), 2), [20_000, 20_000, 20_000, 5_536]);
         // Large row groups are read in parts, even where there are many of them.
         let large = vec![vec![shape(1 << 20, 1 << 30, 8192); 100]];
-        assert_eq!(lengths(&large, 2), [ROWS; 1600]);
+        assert_eq!(lengths(&large, 2)[..1599], [ROWS; 1599]);
+        assert_eq!(lengths(&large, 2)[1599..], [ROWS / 2; 2]);
     }
 
     proptest! {
