@@ -204,7 +204,7 @@ impl Shape {
     fn halves(&self, rows: &Range<usize>) -> Option<[Range<usize>; 2]> {
         let middle = self.cut_near(usize::midpoint(rows.start, rows.end), true);
         let cut = rows.len() >= LEAST && rows.start < middle && middle < rows.end;
-        cut.then(|| [rows.start..middle, middle..rows.end])
+        cut.then_some([rows.start..middle, middle..rows.end])
     }
 }
 
