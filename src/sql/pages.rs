@@ -2,20 +2,23 @@
 //!
 //! DataFusion has all columns of a row group in memory before it decodes the first row, because a
 //! request to a distant store is dear. On a local disk it is not. Here every column is read one page
-//! at a time, when its rows are asked for: a scan takes the memory of a few pages of each column, and
-//! bytes are decoded while they are in the cache of the processor.
+//! at a time, when its rows are asked for, on the thread that asks: a scan takes the memory of a few
+//! pages of each column, and bytes are decoded while they are in the cache of the processor.
 //!
-//! Scans with a predicate, files whose columns have to be adapted to their table, and other stores are
-//! left to DataFusion.
+//! Scans with a predicate or of single fields of a struct, files whose columns have to be converted for
+//! their table, and other stores are left to DataFusion.
 
 use super::pieces::footer;
-use datafusion::arrow::datatypes::SchemaRef;
+use super::tables::{Bytes, is_local};
+use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::ParquetAccessPlan;
+use datafusion::datasource::listing::{FileRange, PartitionedFile};
+use datafusion::datasource::physical_plan::parquet::{
+    ParquetAccessPlan, apply_file_schema_type_coercions,
+};
 use datafusion::datasource::physical_plan::{
     FileOpenFuture, FileOpener, FileScanConfig, FileSource, ParquetSource,
 };
@@ -32,6 +35,8 @@ use datafusion::parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use datafusion::parquet::errors::ParquetError;
+use datafusion::parquet::file::reader::{ChunkReader, Length};
+use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
@@ -42,6 +47,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The rule that lets local Parquet files be read page by page.
@@ -86,11 +92,13 @@ impl PageByPage {
     fn instead_of(&self, scan: &DataSourceExec) -> Option<FileScanConfig> {
         let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
         let store = self.0.object_store(&config.object_store_url).ok()?;
-        let local = store.to_string().contains(&LocalFileSystem::new().to_string());
+        let mut columns = source.projection().into_iter().flat_map(|p| p.iter());
         let plain = source.filter().is_none()
             && config.limit.is_none()
-            && source.table_schema().virtual_columns().is_empty();
-        (local && plain).then(|| {
+            && config.expr_adapter_factory.is_none()
+            && source.table_schema().virtual_columns().is_empty()
+            && !columns.any(|c| takes_field(&c.expr));
+        (is_local(&store) && plain).then(|| {
             let source = Pages {
                 theirs: Arc::clone(config.file_source()),
                 batch_size: 0,
@@ -101,6 +109,13 @@ impl PageByPage {
             config
         })
     }
+}
+
+/// Whether a field of a struct is asked for: DataFusion reads no other then.
+fn takes_field(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>();
+    call.is_some_and(|c| c.fun().name() == "get_field")
+        || expr.children().into_iter().any(takes_field)
 }
 
 /// What `EXPLAIN ANALYZE` calls the number of files, or pieces of files, that are read page by page.
@@ -207,14 +222,31 @@ impl fmt::Debug for PagesOrTheirs {
 impl PagesOrTheirs {
     /// How the columns of `file` are read; `None` where DataFusion has to look at the file, because
     /// its footer is not known, its columns are not those of the table, or a part is asked for that
-    /// begins and ends anywhere.
+    /// is not an access plan for its row groups.
     fn columns(&self, file: &PartitionedFile) -> Option<ArrowReaderMetadata> {
-        let whole = |r: &datafusion::datasource::listing::FileRange| {
-            r.start == 0 && r.end as u64 == file.object_meta.size
+        let whole = |r: &FileRange| r.start == 0 && r.end as u64 == file.object_meta.size;
+        let plan = file.extension::<ParquetAccessPlan>();
+        let known = file.extensions.len() == usize::from(plan.is_some());
+        if !known || file.arrow_schema.is_some() || !file.range.as_ref().is_none_or(whole) {
+            return None;
+        }
+        let footer = footer(&self.runtime, file)?;
+        if plan.is_some_and(|plan| plan.len() != footer.num_row_groups()) {
+            return None;
+        }
+        let own = ArrowReaderMetadata::try_new(footer, ArrowReaderOptions::new()).ok()?;
+        // What only the reader can convert, such as text to views, as DataFusion has it do.
+        let read = match apply_file_schema_type_coercions(&self.schema, own.schema()) {
+            Some(schema) => {
+                let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+                ArrowReaderMetadata::try_new(Arc::clone(own.metadata()), options).ok()?
+            }
+            None => own,
         };
-        let footer = file.range.as_ref().is_none_or(whole).then(|| footer(&self.runtime, file))?;
-        let options = ArrowReaderOptions::new().with_schema(Arc::clone(&self.schema));
-        ArrowReaderMetadata::try_new(footer?, options).ok()
+        let (found, wanted) = (read.schema().fields(), self.schema.fields());
+        let same =
+            |(a, b): (&FieldRef, &FieldRef)| a.name() == b.name() && a.data_type() == b.data_type();
+        (found.len() == wanted.len() && found.iter().zip(wanted).all(same)).then_some(read)
     }
 }
 
@@ -262,7 +294,7 @@ struct Opener {
 impl FileOpener for Opener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let batches = self.read(&file)?;
-        Ok(async { Ok(stream::iter(batches.map(|b| b.map_err(damage))).boxed()) }.boxed())
+        Ok(async { Ok(stream::iter(batches.map(|b| b.map_err(fault))).boxed()) }.boxed())
     }
 }
 
@@ -272,9 +304,8 @@ impl Opener {
             return Err(DataFusionError::Internal("a file comes without its footer".into()));
         };
         let path = LocalFileSystem::new().path_to_filesystem(&file.object_meta.location)?;
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("`{}`: {e}", path.display()));
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            File::open(&path).map_err(named)?,
+            LocalFile::open(path)?,
             metadata.clone(),
         );
         let columns = self.columns.iter().copied();
@@ -292,24 +323,79 @@ impl Opener {
     }
 }
 
-/// An error of the reader, as DataFusion's own scan gives it.
-fn damage(error: ArrowError) -> DataFusionError {
-    match error {
-        ArrowError::ParquetError(text) => {
-            let text = text.strip_prefix("Parquet error: ").unwrap_or(&text);
-            DataFusionError::from(ParquetError::General(text.to_string()))
+/// A file that names itself when it cannot be read.
+struct LocalFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl LocalFile {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        match File::open(&path) {
+            Ok(file) => Ok(LocalFile { file, path }),
+            Err(error) => Err(named(&path, &error)),
         }
+    }
+
+    fn explain(&self, error: ParquetError) -> ParquetError {
+        match error {
+            ParquetError::External(cause) => match cause.downcast_ref::<io::Error>() {
+                Some(error) => ParquetError::External(Box::new(named(&self.path, error))),
+                None => ParquetError::External(cause),
+            },
+            error => error,
+        }
+    }
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
+}
+
+impl Length for LocalFile {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ChunkReader for LocalFile {
+    type T = <File as ChunkReader>::T;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        self.file.get_read(start).map_err(|e| self.explain(e))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        // A damaged file may ask for any number of bytes.
+        if start.saturating_add(length as u64) > self.len() {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} are past the end")));
+        }
+        self.file.get_bytes(start, length).map_err(|e| self.explain(e))
+    }
+}
+
+/// An error of the reader, which has its causes as text.
+fn fault(error: ArrowError) -> DataFusionError {
+    match error {
+        ArrowError::ParquetError(text) => match text.strip_prefix("External: ") {
+            Some(cause) => DataFusionError::External(cause.into()),
+            None => {
+                let text = text.strip_prefix("Parquet error: ").unwrap_or(&text);
+                DataFusionError::from(ParquetError::General(text.to_string()))
+            }
+        },
         error => error.into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::BY_PAGES;
+    use super::{BY_PAGES, ChunkReader};
     use crate::sql::{SessionOptions, session};
     use datafusion::arrow::array::{
-        Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, ListArray,
-        MapArray, StringArray, StructArray, TimestampNanosecondArray,
+        Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array,
+        ListArray, MapArray, StringArray, StructArray, TimestampNanosecondArray,
+        TimestampSecondArray,
     };
     use datafusion::arrow::buffer::OffsetBuffer;
     use datafusion::arrow::datatypes::{Field, Fields, Int32Type};
@@ -408,15 +494,19 @@ mod tests {
         for query in [
             "SELECT * FROM '{}' ORDER BY id",
             "SELECT id, name, id AS again, list FROM '{}' ORDER BY id DESC",
-            "SELECT number * 2 AS double, pair['y'] AS y, id FROM '{}' ORDER BY id",
-            "SELECT few, count(*), sum(id), max(map['77']) FROM '{}' GROUP BY few ORDER BY few",
+            "SELECT number * 2 AS double, pair, id FROM '{}' ORDER BY id",
+            "SELECT few, count(*), sum(id), max(cardinality(map)) FROM '{}' GROUP BY few ORDER BY few",
             "SELECT sum(1) FROM '{}'",
         ] {
             let [one, three] = by_pages(&of_file(query));
             assert!(one == 1 && three >= 3, "{query}: {one} and {three}");
         }
-        let predicate = of_file("SELECT id FROM '{}' WHERE id > 60000 ORDER BY id");
-        assert_eq!(by_pages(&predicate), [0, 0]);
+        for query in [
+            "SELECT id FROM '{}' WHERE id > 60000 ORDER BY id",
+            "SELECT pair['y'] AS y, id FROM '{}' ORDER BY id",
+        ] {
+            assert_eq!(by_pages(&of_file(query)), [0, 0], "{query}");
+        }
     }
 
     #[test]
@@ -429,6 +519,54 @@ mod tests {
         let query = "SELECT id, number, name FROM '{}/' ORDER BY id, name";
         let query = query.replace("{}", &dir.path().display().to_string());
         assert_eq!(by_pages(&query)[0], 1);
+    }
+
+    #[test]
+    fn declared_types_are_converted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.parquet");
+        let seconds = TimestampSecondArray::from(vec![86_400, 7]);
+        let prices =
+            Decimal128Array::from(vec![12_345, 1]).with_precision_and_scale(10, 2).unwrap();
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("nanoseconds", Arc::new(TimestampNanosecondArray::from(vec![5_000_000_000, 7]))),
+            ("seconds", Arc::new(seconds)),
+            ("price", Arc::new(prices)),
+            ("number", Arc::new(Int32Array::from(vec![1, 2]))),
+        ];
+        write(&file, &RecordBatch::try_from_iter(columns).unwrap());
+        let table = "CREATE EXTERNAL TABLE t (nanoseconds TIMESTAMP(3), seconds TIMESTAMP(9), \
+                     price DECIMAL(40, 4), number DOUBLE) STORED AS PARQUET LOCATION '{}'";
+        let table = table.replace("{}", &file.display().to_string());
+        let answer = |ctx: SessionContext| {
+            run(&ctx, &table);
+            run(&ctx, "SELECT * FROM t ORDER BY number")
+        };
+        let ours = answer(session(&SessionOptions::default()).unwrap());
+        assert_eq!(ours, answer(SessionContext::new()));
+        assert!(ours.contains("1970-01-02") && ours.contains("123.4500"), "{ours}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.parquet");
+        write(&file, &rows(0, 20_000));
+        let bytes = std::fs::read(&file).unwrap();
+        let query = format!("SELECT * FROM '{}'", file.display());
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        for cut in [0, 4000, 20_000] {
+            let mut damaged = bytes.clone();
+            damaged.splice(4..4 + cut, vec![0xff; cut]);
+            std::fs::write(&file, &damaged).unwrap();
+            let ctx = session(&SessionOptions::default()).unwrap();
+            let rows = runtime.block_on(async { ctx.sql(&query).await?.collect().await });
+            assert_eq!(rows.is_ok(), cut == 0, "{cut}");
+            let told = rows.err().map(|e| e.to_string()).unwrap_or_default();
+            assert!(cut == 0 || told.contains("Parquet error: "), "{told}");
+        }
+        let file = super::LocalFile::open(file).unwrap();
+        assert!(file.get_bytes(0, usize::MAX / 2).is_err());
     }
 
     #[test]

@@ -352,7 +352,11 @@ impl Drop for Block {
     fn drop(&mut self) {
         let mut bytes = take(&mut self.bytes);
         bytes.clear();
-        self.home.blocks().free.push(bytes);
+        let mut blocks = self.home.blocks();
+        // A long column has many at a time.
+        if blocks.free.len() < 2 * PARTS {
+            blocks.free.push(bytes);
+        }
     }
 }
 

@@ -332,7 +332,7 @@ mod tests {
         let one = |bytes, page| vec![vec![shape(ROWS, bytes, page)]];
         assert_eq!(lengths(&one(60 << 20, 0), 2), [ROWS / 2; 2]);
         assert_eq!(lengths(&one(1 << 30, 0), 2), [ROWS]);
-        // Nor where there are few pages.
+        // Nor where there are few pages, but for the cut before the last of them.
         assert_eq!(lengths(&one(60 << 20, 60_000), 2), [ROWS / 2, 60_000 - ROWS / 2, 5536]);
         // Cuts are where pages begin.
         assert_eq!(lengths(&one(60 << 20, 20_000), 2), [20_000, 20_000, 20_000, 5_536]);

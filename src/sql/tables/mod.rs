@@ -7,7 +7,7 @@ mod rows;
 mod visible;
 
 pub(super) use faults::{explain, scan};
-pub(super) use visible::Bytes;
+pub(super) use visible::{Bytes, is_local};
 
 use super::error::{from_datafusion, to_datafusion};
 use crate::data::Pattern;

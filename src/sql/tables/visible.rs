@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -32,6 +33,12 @@ pub(super) fn hide(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> DataFusionResu
         runtime.register_object_store(url.as_ref(), Arc::new(VisibleFiles { store, local }));
     }
     Ok(())
+}
+
+/// Whether `store` has the files of this machine, under their names.
+pub(in crate::sql) fn is_local(store: &Arc<dyn ObjectStore>) -> bool {
+    let (name, local) = (store.to_string(), LocalFileSystem::new().to_string());
+    name == local || name == format!("{NAME}({local})")
 }
 
 /// How such a store is printed.
