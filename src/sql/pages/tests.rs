@@ -1,3 +1,5 @@
+//! Scans by pages against those of DataFusion, and files that are not as they should be.
+
 use super::{BY_PAGES, ChunkReader};
 use crate::sql::{SessionOptions, session};
 use datafusion::arrow::array::{
