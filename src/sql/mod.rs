@@ -18,6 +18,7 @@ mod parquet;
 mod pieces;
 mod query;
 mod rank_metrics;
+mod scans;
 mod scoring;
 mod session;
 mod split;

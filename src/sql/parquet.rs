@@ -6,7 +6,7 @@
 //! its columns are encoded, as many at a time as there are threads, and each is written when it is
 //! encoded, while the rows of the next group are collected.
 
-use super::tables::Bytes;
+use super::tables::{Buffer, Buffers, Bytes};
 use super::workers;
 use async_trait::async_trait;
 use datafusion::arrow::array::ArrayRef;
@@ -109,7 +109,7 @@ impl ColumnSink {
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(options.global.skip_arrow_metadata);
-        let encoded = Encoded::default();
+        let encoded = Encoded::new();
         let writer =
             ArrowWriter::try_new_with_options(encoded.clone(), Arc::clone(&schema), options)?;
         let (writer, factory) = writer.into_serialized_writer()?;
@@ -280,83 +280,53 @@ async fn send(parts: Vec<Bytes>, upload: &mut WriteMultipart) -> Result<()> {
     Ok(())
 }
 
-/// Collects what is written, in blocks that serve again when they are in the file.
-///
-/// Blocks of that size that are given back come from the system when they are taken again, with a page
-/// fault for every 4 KB of a file.
-#[derive(Clone, Default)]
-struct Encoded(Arc<Mutex<Blocks>>);
+/// Collects what is written, in buffers that serve again when they are in the file.
+#[derive(Clone)]
+struct Encoded(Arc<Mutex<Parts>>);
 
-#[derive(Default)]
-struct Blocks {
-    full: Vec<Vec<u8>>,
-    open: Vec<u8>,
-    free: Vec<Vec<u8>>,
+struct Parts {
+    buffers: Arc<Buffers>,
+    full: Vec<Bytes>,
+    open: Option<Buffer>,
 }
 
 impl Encoded {
-    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+    fn new() -> Self {
+        // A long column takes more at a time, which are not kept.
+        let buffers = Arc::new(Buffers::keeping(2 * PARTS * LOCAL_PART));
+        Encoded(Arc::new(Mutex::new(Parts { buffers, full: Vec::new(), open: None })))
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The blocks that are full.
+    /// The parts that are full.
     fn full(&self) -> Vec<Bytes> {
-        let full = take(&mut self.blocks().full);
-        let part = |bytes| Bytes::from_owner(Block { bytes, home: self.clone() });
-        full.into_iter().map(part).collect()
+        take(&mut self.parts().full)
     }
 
     /// All that is written.
     fn rest(&self) -> Vec<Bytes> {
-        let mut blocks = self.blocks();
-        let last = take(&mut blocks.open);
-        blocks.full.push(last);
-        drop(blocks);
-        self.full()
+        let last = self.parts().open.take().map(Bytes::from_owner);
+        self.full().into_iter().chain(last).collect()
     }
 }
 
 impl Write for Encoded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut blocks = self.blocks();
-        if blocks.open.capacity() == 0 {
-            blocks.open = blocks.free.pop().unwrap_or_else(|| Vec::with_capacity(LOCAL_PART));
+        let mut parts = self.parts();
+        let mut open = parts.open.take().unwrap_or_else(|| parts.buffers.empty(LOCAL_PART));
+        let written = open.push(bytes);
+        match open.is_full() {
+            true => parts.full.push(Bytes::from_owner(open)),
+            false => parts.open = Some(open),
         }
-        let fitting = bytes.len().min(LOCAL_PART - blocks.open.len());
-        blocks.open.extend_from_slice(&bytes[..fitting]);
-        if blocks.open.len() == LOCAL_PART {
-            let full = take(&mut blocks.open);
-            blocks.full.push(full);
-        }
-        Ok(fitting)
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// A block on its way to the file; dropped, it is free again.
-struct Block {
-    bytes: Vec<u8>,
-    home: Encoded,
-}
-
-impl AsRef<[u8]> for Block {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        let mut bytes = take(&mut self.bytes);
-        bytes.clear();
-        let mut blocks = self.home.blocks();
-        // A long column has many at a time.
-        if blocks.free.len() < 2 * PARTS {
-            blocks.free.push(bytes);
-        }
     }
 }
 

@@ -6,10 +6,9 @@
 //! file is cut into more pieces than there are partitions, whole row groups first and parts of the
 //! last ones, and whichever partition is free takes the next.
 
+use super::scans;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
@@ -47,17 +46,7 @@ impl PhysicalOptimizerRule for SharedPieces {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let shared = plan.transform_up(|node| {
-            let scan = node.downcast_ref::<DataSourceExec>();
-            Ok(match scan.and_then(|scan| Some((scan, self.cut(scan)?))) {
-                Some((scan, source)) => {
-                    let scan = scan.clone().with_data_source(Arc::new(source));
-                    Transformed::yes(Arc::new(scan) as _)
-                }
-                None => Transformed::no(node),
-            })
-        })?;
-        Ok(shared.data)
+        scans::replace(plan, |scan| self.cut(scan))
     }
 
     fn name(&self) -> &str {
@@ -96,21 +85,10 @@ impl SharedPieces {
 
     /// The row groups of `file`, if its footer was read already.
     fn row_groups(&self, file: &PartitionedFile) -> Option<Vec<Shape>> {
-        let footer = footer(&self.0, file)?;
+        let footer = scans::footer(&self.0, file)?;
         let shape = |group: usize| Shape::of(&footer, group);
         (0..footer.num_row_groups()).map(shape).collect()
     }
-}
-
-/// The footer of `file`, if it was read already and the file is still the same.
-pub(super) fn footer(runtime: &RuntimeEnv, file: &PartitionedFile) -> Option<Arc<ParquetMetaData>> {
-    let cache = runtime.cache_manager.get_file_metadata_cache();
-    let entry = cache.get(&file.object_meta.location)?;
-    if !entry.is_valid_for(&file.object_meta) {
-        return None;
-    }
-    let footer = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
-    Some(Arc::clone(footer.parquet_metadata()))
 }
 
 /// The files of `groups`, whose parts are put together again; `None` unless some are in parts.

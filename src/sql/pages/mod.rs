@@ -8,13 +8,13 @@
 //! Scans with a predicate or of single fields of a struct, files whose columns have to be converted for
 //! their table, and other stores are left to DataFusion.
 
-use super::pieces::footer;
+use super::scans;
 use super::tables::{Bytes, is_local};
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::{
     ParquetAccessPlan, apply_file_schema_type_coercions,
@@ -65,17 +65,7 @@ impl PhysicalOptimizerRule for PageByPage {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let paged = plan.transform_up(|node| {
-            let scan = node.downcast_ref::<DataSourceExec>();
-            Ok(match scan.and_then(|scan| Some((scan, self.instead_of(scan)?))) {
-                Some((scan, config)) => {
-                    let scan = scan.clone().with_data_source(Arc::new(config));
-                    Transformed::yes(Arc::new(scan) as _)
-                }
-                None => Transformed::no(node),
-            })
-        })?;
-        Ok(paged.data)
+        scans::replace(plan, |scan| self.instead_of(scan))
     }
 
     fn name(&self) -> &str {
@@ -122,9 +112,9 @@ fn takes_field(expr: &Arc<dyn PhysicalExpr>) -> bool {
 const BY_PAGES: &str = "files_read_by_pages";
 
 /// Parquet files of which those that can be are read page by page, the others as DataFusion does.
-#[derive(Clone)]
 struct Pages {
     theirs: Arc<dyn FileSource>,
+    /// DataFusion tells it before it reads.
     batch_size: usize,
     runtime: Arc<RuntimeEnv>,
 }
@@ -230,7 +220,7 @@ impl PagesOrTheirs {
         if !known || file.arrow_schema.is_some() || !file.range.as_ref().is_none_or(whole) {
             return None;
         }
-        let footer = footer(&self.runtime, file)?;
+        let footer = scans::footer(&self.runtime, file)?;
         if plan.is_some_and(|plan| plan.len() != footer.num_row_groups()) {
             return None;
         }

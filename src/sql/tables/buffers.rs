@@ -1,8 +1,8 @@
 //! Ranges of local files, read into buffers that serve again.
 //!
-//! A scan asks for all columns of a row group at a time, and gives them back at the end of it. An
-//! allocator returns blocks of that size to the system; to get them again costs a page fault for
-//! every 4 KB, a tenth of the time of a scan. So the blocks are kept here until the next row group.
+//! A scan with a predicate asks for all columns of a row group at a time, and gives them back at the end
+//! of it. An allocator returns blocks of that size to the system; to get them again costs a page fault
+//! for every 4 KB, a tenth of the time of a scan. So the blocks are kept here until the next row group.
 
 use super::visible::Bytes;
 use datafusion::object_store::local::LocalFileSystem;
@@ -30,11 +30,6 @@ pub(super) struct LocalRanges {
 }
 
 impl LocalRanges {
-    /// How the store whose files these are is printed.
-    pub(super) fn store_name(&self) -> String {
-        self.files.to_string()
-    }
-
     /// The bytes of `ranges`; `None` where the store itself has to answer, because they are few or
     /// cannot be read, which it explains.
     pub(super) async fn read(&self, file: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
@@ -86,8 +81,12 @@ fn beside_each_other(ranges: &[Range<u64>]) -> usize {
 }
 
 /// Buffers that are not in use, by size.
-#[derive(Debug, Default)]
-struct Buffers(Mutex<Free>);
+#[derive(Debug)]
+pub(in crate::sql) struct Buffers {
+    /// Bytes that are kept at most.
+    kept: usize,
+    free: Mutex<Free>,
+}
 
 #[derive(Debug, Default)]
 struct Free {
@@ -96,15 +95,33 @@ struct Free {
 }
 
 /// A buffer in use; dropped, it is free again.
-struct Buffer {
+pub(in crate::sql) struct Buffer {
     bytes: Vec<u8>,
     len: usize,
     home: Arc<Buffers>,
 }
 
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers::keeping(KEPT)
+    }
+}
+
 impl Buffers {
+    /// No buffers yet; of those that nobody uses, so many bytes are kept.
+    pub(in crate::sql) fn keeping(kept: usize) -> Self {
+        Buffers { kept, free: Mutex::default() }
+    }
+
     fn free(&self) -> MutexGuard<'_, Free> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer with room for `size` bytes or somewhat more, and nothing in it.
+    pub(in crate::sql) fn empty(self: &Arc<Self>, size: usize) -> Buffer {
+        let mut buffer = self.take(size);
+        buffer.len = 0;
+        buffer
     }
 
     /// A buffer for `len` bytes, with anything in it.
@@ -112,7 +129,7 @@ impl Buffers {
         // Sizes in steps of an eighth, so that columns of about one size share buffers.
         let step = (len.next_power_of_two() >> 3).max(1);
         let size = len.next_multiple_of(step);
-        let found = self.free().take(size);
+        let found = self.free().take(size, self.kept);
         let bytes = found.unwrap_or_else(|| vec![0; size]);
         Buffer { bytes, len, home: Arc::clone(self) }
     }
@@ -121,7 +138,7 @@ impl Buffers {
 impl Free {
     /// The smallest buffer of `size` bytes or more, unless it is much larger: the last row group of a
     /// file is a short one.
-    fn take(&mut self, size: usize) -> Option<Vec<u8>> {
+    fn take(&mut self, size: usize, kept: usize) -> Option<Vec<u8>> {
         let mut fitting = self.by_size.range_mut(size..=size.saturating_mul(8));
         match fitting.find_map(|(_, buffers)| buffers.pop()) {
             Some(buffer) => {
@@ -130,7 +147,7 @@ impl Free {
             }
             None => {
                 // Full of sizes that nobody asks for any more.
-                if self.bytes + size > KEPT {
+                if self.bytes + size > kept {
                     *self = Free::default();
                 }
                 None
@@ -138,11 +155,25 @@ impl Free {
         }
     }
 
-    fn keep(&mut self, buffer: Vec<u8>) {
-        if self.bytes + buffer.len() <= KEPT {
+    fn keep(&mut self, buffer: Vec<u8>, kept: usize) {
+        if self.bytes + buffer.len() <= kept {
             self.bytes += buffer.len();
             self.by_size.entry(buffer.len()).or_default().push(buffer);
         }
+    }
+}
+
+impl Buffer {
+    /// Adds what there is room for of `more`; returns how many bytes that is.
+    pub(in crate::sql) fn push(&mut self, more: &[u8]) -> usize {
+        let added = more.len().min(self.bytes.len() - self.len);
+        self.bytes[self.len..self.len + added].copy_from_slice(&more[..added]);
+        self.len += added;
+        added
+    }
+
+    pub(in crate::sql) fn is_full(&self) -> bool {
+        self.len == self.bytes.len()
     }
 }
 
@@ -155,7 +186,7 @@ impl AsRef<[u8]> for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        self.home.free().keep(bytes);
+        self.home.free().keep(bytes, self.home.kept);
     }
 }
 
@@ -177,6 +208,18 @@ mod tests {
         assert_ne!(buffers.take(99_000).bytes.as_ptr(), place);
         drop(second);
         assert_eq!(buffers.take(10_000).bytes.len(), 10_240);
+    }
+
+    #[test]
+    fn a_buffer_is_filled() {
+        let buffers = Arc::new(Buffers::keeping(8));
+        for _ in 0..2 {
+            let mut buffer = buffers.empty(8);
+            assert_eq!((buffer.push(b"abcde"), buffer.is_full()), (5, false));
+            assert_eq!((buffer.push(b"fghij"), buffer.is_full()), (3, true));
+            assert_eq!(buffer.as_ref(), b"abcdefgh");
+        }
+        assert_eq!(buffers.free().bytes, 8);
     }
 
     #[test]

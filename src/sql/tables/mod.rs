@@ -6,6 +6,7 @@ mod faults;
 mod rows;
 mod visible;
 
+pub(super) use buffers::{Buffer, Buffers};
 pub(super) use faults::{explain, scan};
 pub(super) use visible::{Bytes, is_local};
 

@@ -28,8 +28,7 @@ pub(in crate::sql) type Bytes = <PutPayload as IntoIterator>::Item;
 pub(super) fn hide(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> DataFusionResult<()> {
     let store = runtime.object_store(url)?;
     if !store.to_string().starts_with(NAME) {
-        let local = LocalRanges::default();
-        let local = (store.to_string() == local.store_name()).then_some(local);
+        let local = is_local(&store).then(LocalRanges::default);
         runtime.register_object_store(url.as_ref(), Arc::new(VisibleFiles { store, local }));
     }
     Ok(())
