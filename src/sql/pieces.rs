@@ -8,7 +8,7 @@
 
 use super::scans;
 use datafusion::common::config::ConfigOptions;
-use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
@@ -24,12 +24,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a batch: cuts are at multiples of it, where pages do not say otherwise.
-const BATCH: usize = 8192;
+pub(super) const BATCH: usize = 8192;
 /// Rows of a piece at least: every column of a piece has its cost.
 const LEAST: usize = 2 * BATCH;
 /// Bytes of a row group that every partition may read for its part, where no index tells its pages;
 /// row groups with an index are read in pieces of about half of that.
 const LARGEST: u64 = 128 << 20;
+/// Rows of a piece at most, about, where pieces have an order: those of later ones wait in memory.
+pub(super) const AHEAD: usize = 8 * BATCH;
 
 /// The rule that lets partitions share the pieces of files.
 pub(super) struct SharedPieces(pub(super) Arc<RuntimeEnv>);
@@ -68,9 +70,10 @@ impl SharedPieces {
             return None;
         }
         let files = whole_files(&config.file_groups)?;
-        let shapes: Vec<Vec<Shape>> =
-            files.iter().map(|file| self.row_groups(file)).collect::<Option<_>>()?;
-        let pieces = pieces(&shapes, parts);
+        if files.len() == config.file_groups.iter().map(FileGroup::len).sum::<usize>() {
+            return None;
+        }
+        let pieces = pieces(&shapes(&self.0, &files)?, parts, usize::MAX);
         let mut config = config.clone();
         // The queue that partitions share has the pieces of the first, then those of the second.
         config.file_groups = (0..parts)
@@ -82,22 +85,51 @@ impl SharedPieces {
             .collect();
         Some(config)
     }
-
-    /// The row groups of `file`, if its footer was read already.
-    fn row_groups(&self, file: &PartitionedFile) -> Option<Vec<Shape>> {
-        let footer = scans::footer(&self.0, file)?;
-        let shape = |group: usize| Shape::of(&footer, group);
-        (0..footer.num_row_groups()).map(shape).collect()
-    }
 }
 
-/// The files of `groups`, whose parts are put together again; `None` unless some are in parts.
+/// `scan`, whose rows are one partition and have an order, with a partition for each piece of its
+/// files, in that order; `None` where that cannot be cut for so many threads.
+pub(super) fn in_order(
+    scan: &DataSourceExec,
+    runtime: &RuntimeEnv,
+    threads: usize,
+) -> Option<FileScanConfig> {
+    let (config, _) = scan.downcast_to_file_source::<ParquetSource>()?;
+    if config.limit.is_some() || config.file_groups.len() != 1 {
+        return None;
+    }
+    let files = whole_files(&config.file_groups)?;
+    let shapes = shapes(runtime, &files)?;
+    let pieces = pieces(&shapes, threads, AHEAD);
+    // Who waits for the rows of a long piece waits for one thread.
+    let short = |piece: &Piece| piece.length(&shapes[piece.file]) <= 4 * AHEAD;
+    if pieces.len() < 2 || !pieces.iter().all(short) {
+        return None;
+    }
+    let mut config = config.clone();
+    let group = |piece: &Piece| FileGroup::new(vec![piece.of(&files[piece.file])]);
+    config.file_groups = pieces.iter().map(group).collect();
+    // No partition takes pieces of another.
+    config.preserve_order = true;
+    Some(config)
+}
+
+/// The row groups of each file, if all footers were read already.
+fn shapes(runtime: &RuntimeEnv, files: &[PartitionedFile]) -> Option<Vec<Vec<Shape>>> {
+    let row_groups = |file: &PartitionedFile| {
+        let footer = scans::footer(runtime, file)?;
+        (0..footer.num_row_groups()).map(|group| Shape::of(&footer, group)).collect()
+    };
+    files.iter().map(row_groups).collect()
+}
+
+/// The files of `groups`, whose parts are put together again; `None` unless all parts are there.
 fn whole_files(groups: &[FileGroup]) -> Option<Vec<PartitionedFile>> {
     let mut files: Vec<PartitionedFile> = Vec::new();
     let mut end = 0;
-    let mut cut = false;
     for part in groups.iter().flat_map(FileGroup::iter) {
-        let range = part.range.clone()?;
+        let size = i64::try_from(part.object_meta.size).ok()?;
+        let range = part.range.clone().unwrap_or(FileRange { start: 0, end: size });
         let again = files.last().is_some_and(|f| {
             f.object_meta.location == part.object_meta.location && range.start == end
         });
@@ -110,11 +142,10 @@ fn whole_files(groups: &[FileGroup]) -> Option<Vec<PartitionedFile>> {
         if !part.extensions.is_empty() {
             return None;
         }
-        cut |= again;
         end = range.end;
     }
     let whole = files.last().is_some_and(|f| f.object_meta.size == end as u64);
-    (cut && whole).then_some(files)
+    whole.then_some(files)
 }
 
 /// A row group, as far as cutting goes.
@@ -152,11 +183,14 @@ impl Shape {
         self.pages.len() >= 2 * parts
     }
 
-    /// Where each piece begins, and where the last ends, for so many partitions.
-    fn cuts(&self, parts: usize) -> Vec<usize> {
+    /// Where each piece begins, and where the last ends, for so many partitions and about so many
+    /// rows at most.
+    fn cuts(&self, parts: usize, most: usize) -> Vec<usize> {
         let by_pages = self.has_pages(parts);
         let wanted = match by_pages {
-            true => (8 * parts).max(self.bytes.div_ceil(LARGEST / 2) as usize),
+            true => (8 * parts)
+                .max(self.bytes.div_ceil(LARGEST / 2) as usize)
+                .max(self.rows.div_ceil(most)),
             false if self.bytes <= LARGEST => parts,
             false => 1,
         };
@@ -198,6 +232,14 @@ struct Piece {
 }
 
 impl Piece {
+    /// How many rows it has, in a file of these row groups.
+    fn length(&self, groups: &[Shape]) -> usize {
+        match &self.rows {
+            Some((rows, _)) => rows.len(),
+            None => groups[self.groups.clone()].iter().map(|g| g.rows).sum(),
+        }
+    }
+
     /// `file` with no other rows.
     fn of(&self, file: &PartitionedFile) -> PartitionedFile {
         let mut plan = ParquetAccessPlan::new_none(self.of_groups);
@@ -220,20 +262,22 @@ impl Piece {
 ///
 /// Row groups are whole as long as there are as many rows for every other partition, and many of
 /// them are one piece at first: there are not many more pieces in a large file than in a small one.
-/// Row groups that are too large to be read at a time are cut wherever they are.
-fn pieces(files: &[Vec<Shape>], parts: usize) -> Vec<Piece> {
+/// Row groups that are too large to be read at a time, or have many more rows than `most`, are cut
+/// wherever they are.
+fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest: usize = files.iter().flatten().map(|g| g.rows).sum();
     for (file, groups) in files.iter().enumerate() {
         let of_groups = groups.len();
         let mut next = 0;
         while let Some(shape) = groups.get(next) {
-            let (first, run) = (next, rest / (4 * parts));
-            let whole = |g: &Shape| g.bytes <= LARGEST || !g.has_pages(parts);
+            let (first, run) = (next, most.min(rest / (4 * parts)));
+            let small = |g: &Shape| g.bytes <= LARGEST && g.rows / 2 <= most;
+            let whole = |g: &Shape| small(g) || !g.has_pages(parts);
             rest -= shape.rows;
             next += 1;
             if !whole(shape) || rest < (parts - 1) * shape.rows {
-                let cuts = shape.cuts(parts);
+                let cuts = shape.cuts(parts, most);
                 pieces.extend(cuts.windows(2).map(|cut| {
                     let rows = cut[0]..cut[1];
                     let rows = (rows.len() < shape.rows).then_some((rows, shape.rows));
@@ -285,9 +329,13 @@ mod tests {
         piece.groups.clone().map(group).collect()
     }
 
+    fn lengths_of_at_most(most: usize, files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
+        let pieces = pieces(files, parts, most);
+        pieces.iter().map(|piece| piece.length(&files[piece.file])).collect()
+    }
+
     fn lengths(files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
-        let length = |piece: &Piece| rows(files, piece).iter().map(|r| r.2.len()).sum();
-        pieces(files, parts).iter().map(length).collect()
+        lengths_of_at_most(usize::MAX, files, parts)
     }
 
     #[test]
@@ -320,6 +368,20 @@ mod tests {
         assert_eq!(lengths(&large, 2)[1599..], [ROWS / 2; 2]);
     }
 
+    #[test]
+    fn pieces_that_wait_for_others_are_short() {
+        let in_order = |groups: Vec<Shape>| lengths_of_at_most(AHEAD, &[groups], 2);
+        // Large row groups in parts, small ones together.
+        let large = in_order(vec![shape(1 << 20, 60 << 20, 8192); 3]);
+        assert_eq!(large[..47], [AHEAD; 47]);
+        let small = in_order(vec![shape(1000, 1 << 20, 1000); 1000]);
+        assert_eq!(small[0], 65_000);
+        assert!(small.iter().all(|&rows| rows <= AHEAD), "{small:?}");
+        // Row groups of up to twice as many rows are not cut, nor can those without an index be.
+        assert_eq!(in_order(vec![shape(2 * AHEAD, 60 << 20, 8192); 9])[0], 2 * AHEAD);
+        assert_eq!(in_order(vec![shape(1 << 20, 60 << 20, 0); 9])[0], 1 << 20);
+    }
+
     proptest! {
         #[test]
         fn every_row_is_in_one_piece(
@@ -328,6 +390,7 @@ mod tests {
                 1..4,
             ),
             parts in 2usize..9,
+            most in prop::sample::select(vec![AHEAD, usize::MAX]),
         ) {
             let files: Vec<Vec<Shape>> = files
                 .iter()
@@ -336,7 +399,7 @@ mod tests {
             // In order, without gaps.
             let mut found: Vec<Vec<usize>> = files.iter().map(|f| vec![0; f.len()]).collect();
             let mut last = (0, 0);
-            for (file, group, rows) in pieces(&files, parts).iter().flat_map(|p| rows(&files, p)) {
+            for (file, group, rows) in pieces(&files, parts, most).iter().flat_map(|p| rows(&files, p)) {
                 prop_assert!((file, group) >= last);
                 last = (file, group);
                 prop_assert_eq!(found[file][group], rows.start);

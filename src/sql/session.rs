@@ -61,7 +61,7 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
-    let mut rules = PredictInOrder::among_others();
+    let mut rules = PredictInOrder::among_others(&runtime);
     rules.push(Arc::new(WriteByColumn));
     rules.push(Arc::new(SharedPieces(Arc::clone(&runtime))));
     rules.push(Arc::new(PageByPage(Arc::clone(&runtime))));

@@ -1,23 +1,14 @@
-//! Predictions on all threads for one stream of batches whose order is kept.
-//!
-//! DataFusion works in parallel on partitions, and partitions have no order among each other. Where
-//! rows must leave in the order they came in, there is one partition, and one thread would do all
-//! the predicting. Here the batches of that partition are predicted by tasks of their own and leave
-//! in their order.
+//! Predictions for the batches of one partition, each by a task of its own.
 
-use super::scoring::Scoring;
-use super::workers;
+use crate::sql::workers;
 use datafusion::arrow::array::RecordBatchOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
@@ -28,58 +19,9 @@ use futures::StreamExt;
 use std::fmt;
 use std::sync::Arc;
 
-/// The rule that finds projections with predictions over a single partition.
-#[derive(Debug)]
-pub(super) struct PredictInOrder;
-
-impl PredictInOrder {
-    /// The rules of DataFusion with this one before projections are moved into scans, where they
-    /// could not be found any more.
-    pub(super) fn among_others() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-        let mut rules = PhysicalOptimizer::new().rules;
-        let moves = rules.iter().position(|rule| rule.name() == "ProjectionPushdown");
-        rules.insert(moves.unwrap_or(rules.len()), Arc::new(PredictInOrder));
-        rules
-    }
-}
-
-impl PhysicalOptimizerRule for PredictInOrder {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let found = plan.transform_up(|node| {
-            let projection = node.downcast_ref::<ProjectionExec>().filter(|p| {
-                p.properties().output_partitioning().partition_count() == 1
-                    && p.expr().iter().any(|e| predicts(&e.expr))
-            });
-            Ok(match projection {
-                Some(p) => Transformed::yes(Arc::new(OrderedProjection(p.clone())) as _),
-                None => Transformed::no(node),
-            })
-        })?;
-        Ok(found.data)
-    }
-
-    fn name(&self) -> &str {
-        "predict_in_order"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
-
-fn predicts(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let call = expr.downcast_ref::<ScalarFunctionExpr>();
-    call.is_some_and(|c| c.fun().inner().downcast_ref::<Scoring>().is_some())
-        || expr.children().into_iter().any(predicts)
-}
-
 /// A projection that works on several batches at a time and keeps their order.
 #[derive(Debug)]
-struct OrderedProjection(ProjectionExec);
+pub(super) struct OrderedProjection(pub(super) ProjectionExec);
 
 impl DisplayAs for OrderedProjection {
     fn fmt_as(&self, style: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {

@@ -1,0 +1,100 @@
+//! Predictions on all threads for one stream of batches whose order is kept.
+//!
+//! DataFusion works in parallel on partitions, and partitions have no order among each other. Where
+//! rows must leave in the order they came in, there is one partition, and one thread would do all
+//! the reading and predicting. Here the files of that partition are cut into pieces, each is read and
+//! predicted by a task of its own, and they leave in their order ([`InOrder`]). Where they cannot be
+//! cut, one thread reads, and the batches are predicted by tasks ([`OrderedProjection`]).
+
+mod batches;
+mod partitions;
+
+use super::scoring::Scoring;
+use super::{pieces, workers};
+use batches::OrderedProjection;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use partitions::InOrder;
+use std::fmt;
+use std::sync::Arc;
+
+/// The rule that finds projections with predictions over a single partition.
+pub(super) struct PredictInOrder(Arc<RuntimeEnv>);
+
+impl PredictInOrder {
+    /// The rules of DataFusion with this one before projections are moved into scans, where they
+    /// could not be found any more.
+    pub(super) fn among_others(
+        runtime: &Arc<RuntimeEnv>,
+    ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        let mut rules = PhysicalOptimizer::new().rules;
+        let moves = rules.iter().position(|rule| rule.name() == "ProjectionPushdown");
+        rules.insert(moves.unwrap_or(rules.len()), Arc::new(PredictInOrder(Arc::clone(runtime))));
+        rules
+    }
+
+    /// `projection`, of which several threads work on one partition.
+    fn shared(&self, projection: &ProjectionExec) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = projection.input().downcast_ref::<DataSourceExec>();
+        let cut = scan.and_then(|s| Some((s, pieces::in_order(s, &self.0, workers())?)));
+        let Some((scan, config)) = cut else {
+            return Ok(Arc::new(OrderedProjection(projection.clone())));
+        };
+        let scan = scan.clone().with_data_source(Arc::new(config));
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        let pieces =
+            Arc::new(projection.clone()).replace_children(vec![Arc::new(scan)], options)?;
+        Ok(Arc::new(InOrder::new(pieces, projection.properties())))
+    }
+}
+
+impl fmt::Debug for PredictInOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PredictInOrder")
+    }
+}
+
+impl PhysicalOptimizerRule for PredictInOrder {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if workers() == 1 {
+            return Ok(plan);
+        }
+        let found = plan.transform_up(|node| {
+            let projection = node.downcast_ref::<ProjectionExec>().filter(|p| {
+                p.properties().output_partitioning().partition_count() == 1
+                    && p.expr().iter().any(|e| predicts(&e.expr))
+            });
+            Ok(match projection {
+                Some(projection) => Transformed::yes(self.shared(projection)?),
+                None => Transformed::no(node),
+            })
+        })?;
+        Ok(found.data)
+    }
+
+    fn name(&self) -> &str {
+        "predict_in_order"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn predicts(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let call = expr.downcast_ref::<ScalarFunctionExpr>();
+    call.is_some_and(|c| c.fun().inner().downcast_ref::<Scoring>().is_some())
+        || expr.children().into_iter().any(predicts)
+}
