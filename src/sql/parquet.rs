@@ -4,8 +4,9 @@
 //! compressor of its own, and begins the next group before the last ones are written: memory is as
 //! large as the groups that happen to be on their way. Here the rows of a group are collected. Then
 //! its columns are encoded, as many at a time as there are threads, and each is written when it is
-//! encoded, while the rows of the next group are collected.
+//! encoded, while the rows of the next group are collected, or wait in the input ([`InOrder`]).
 
+use super::ordered::InOrder;
 use super::tables::{Buffer, Buffers, Bytes};
 use super::workers;
 use async_trait::async_trait;
@@ -34,8 +35,8 @@ use datafusion::parquet::file::properties::{
 use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
-use futures::StreamExt;
-use futures::future::Either;
+use futures::future::{BoxFuture, Either, ready};
+use futures::{FutureExt, StreamExt};
 use std::fmt;
 use std::io::{self, Write};
 use std::mem::take;
@@ -57,7 +58,9 @@ impl PhysicalOptimizerRule for WriteByColumn {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(write) = plan.downcast_ref::<DataSinkExec>() else { return Ok(plan) };
-        let sink = write.sink().downcast_ref::<ParquetSink>().and_then(ColumnSink::instead_of);
+        let computes_ahead = write.input().downcast_ref::<InOrder>().is_some();
+        let sink = write.sink().downcast_ref::<ParquetSink>();
+        let sink = sink.and_then(|sink| ColumnSink::instead_of(sink, computes_ahead));
         Ok(match (sink, write.sort_order()) {
             (Some(sink), None) => {
                 Arc::new(DataSinkExec::new(Arc::clone(write.input()), Arc::new(sink), None))
@@ -81,12 +84,14 @@ impl PhysicalOptimizerRule for WriteByColumn {
 struct ColumnSink {
     config: FileSinkConfig,
     options: TableParquetOptions,
+    /// Whether the input goes on while nobody asks for its rows.
+    computes_ahead: bool,
 }
 
 impl ColumnSink {
     /// One that writes what `sink` would, if that is a single file with nothing that depends on the
     /// order of writing.
-    fn instead_of(sink: &ParquetSink) -> Option<Self> {
+    fn instead_of(sink: &ParquetSink, computes_ahead: bool) -> Option<Self> {
         let (config, options) = (sink.config(), sink.parquet_options());
         let single = config.table_partition_cols.is_empty()
             && config
@@ -95,8 +100,11 @@ impl ColumnSink {
                 .is_some_and(|p| config.file_output_mode.single_file_output(p));
         let parallel = options.global.allow_single_file_parallelism
             && !options.global.content_defined_chunking.enabled;
-        (single && parallel)
-            .then(|| ColumnSink { config: config.clone(), options: options.clone() })
+        (single && parallel).then(|| ColumnSink {
+            config: config.clone(),
+            options: options.clone(),
+            computes_ahead,
+        })
     }
 
     async fn open(&self, context: &TaskContext) -> Result<ParquetFile> {
@@ -151,21 +159,25 @@ impl DataSink for ColumnSink {
             RowGroup::new(consumer.register(context.memory_pool()))
         };
         let mut group = empty();
-        let mut writing = SpawnedTask::spawn(async { Ok(file) });
+        let mut writing: BoxFuture<Result<ParquetFile>> = ready(Ok(file)).boxed();
         while let Some(batch) = data.next().await {
             let mut batch = batch?;
             while group.rows + batch.num_rows() >= full {
                 let missing = full - group.rows;
                 group.push(batch.slice(0, missing))?;
                 batch = batch.slice(missing, batch.num_rows() - missing);
-                let file = join(writing).await??;
+                let file = writing.await?;
                 let complete = std::mem::replace(&mut group, empty());
-                writing = SpawnedTask::spawn(file.write(complete));
+                let task = SpawnedTask::spawn(file.write(complete));
+                writing = join(task).map(|file| file?).boxed();
+                if self.computes_ahead {
+                    // Its rows are in memory once, there.
+                    writing = ready(Ok(writing.await?)).boxed();
+                }
             }
             group.push(batch)?;
         }
-        let file = join(writing).await??;
-        file.write(group).await?.finish().await
+        writing.await?.write(group).await?.finish().await
     }
 }
 

@@ -9,6 +9,8 @@
 mod batches;
 mod partitions;
 
+pub(super) use partitions::InOrder;
+
 use super::scoring::Scoring;
 use super::{pieces, workers};
 use batches::OrderedProjection;
@@ -22,7 +24,6 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
-use partitions::InOrder;
 use std::fmt;
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// the prediction, so that a batch is in the cache of the processor that goes on with it. Batches of
 /// all but the first wait, [`AHEAD`] rows of each at most.
 #[derive(Debug)]
-pub(super) struct InOrder {
+pub(in crate::sql) struct InOrder {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
