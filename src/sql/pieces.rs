@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a batch: cuts are at multiples of it, where pages do not say otherwise.
-pub(super) const BATCH: usize = 8192;
+const BATCH: usize = 8192;
 /// Rows of a piece at least: every column of a piece has its cost.
 const LEAST: usize = 2 * BATCH;
 /// Bytes of a row group that every partition may read for its part, where no index tells its pages;

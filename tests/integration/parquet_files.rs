@@ -149,3 +149,113 @@ fn partitions_share_the_pieces_of_a_file() {
         }
     }
 }
+
+/// Rows of one partition leave in the order of the files, predicted by however many threads: the same
+/// bytes, from whole row groups, parts of them and files that are smaller.
+#[test]
+fn predictions_keep_the_order_of_files() {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("parts")).unwrap();
+    let generate = "generate --features 2 --labels 3 --seed 1 --rows";
+    place.ok(&split(&format!("{generate} 150000 all.parquet")));
+    for (part, rows) in [("a", 70_000), ("b", 3), ("c", 0), ("d", 90_000)] {
+        place.ok(&split(&format!("{generate} {rows} parts/{part}.parquet")));
+    }
+    place.ok(&split("fit all.parquet -o m.labelflow"));
+    for data in ["all.parquet", "parts"] {
+        let score = |threads: usize| {
+            let command =
+                format!("score --model m.labelflow {data} --threads {threads} -o out.parquet");
+            place.ok(&split(&command));
+            place.bytes("out.parquet")
+        };
+        let one = score(1);
+        assert_eq!(
+            row_groups(&place.path("out.parquet")).iter().sum::<i64>(),
+            if data == "parts" { 160_003 } else { 150_000 }
+        );
+        for threads in [2, 3] {
+            assert!(score(threads) == one, "{data} with {threads} threads");
+        }
+    }
+}
+
+fn two_threads() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap()
+}
+
+/// A query that predicts the rows of `all.parquet`, several pieces of it at a time.
+fn ordered_query(place: &Workplace, ctx: &SessionContext) -> String {
+    let (model, data) = (place.path("m.labelflow"), place.path("all.parquet"));
+    let sql = format!(
+        "SELECT id, predict_labels('{}', f0, f1) AS predicted FROM '{}'",
+        model.display(),
+        data.display()
+    );
+    let plan = rows(ctx, &two_threads(), &format!("EXPLAIN {sql}"));
+    let plan = pretty_format_batches(&plan).unwrap().to_string();
+    assert!(plan.contains("InOrder"), "{plan}");
+    sql
+}
+
+/// Rows that are predicted before their turn count as memory until they leave.
+#[test]
+fn rows_that_wait_for_others_count_as_memory() {
+    let place = Workplace::new();
+    place.ok(&split("generate --rows 150000 --features 2 --labels 3 --seed 1 all.parquet"));
+    place.ok(&split("fit all.parquet -o m.labelflow"));
+    let open = |memory_limit| {
+        session(&SessionOptions { partitions: 1, memory_limit, ..Default::default() }).unwrap()
+    };
+    let ctx = open(None);
+    let sql = ordered_query(&place, &ctx);
+    two_threads().block_on(async {
+        let mut rows = ctx.sql(&sql).await.unwrap().execute_stream().await.unwrap();
+        let mut ids: Vec<i64> = Vec::new();
+        let mut take = |batch: RecordBatch| {
+            ids.extend(batch.column(0).as_primitive::<Int64Type>().values());
+        };
+        take(rows.try_next().await.unwrap().unwrap());
+        let reserved = || ctx.runtime_env().memory_pool.reserved();
+        // Seven batches of the first piece and eight of the second, of 8192 numbers at least.
+        while reserved() < 15 * 8192 * 8 {
+            tokio::task::yield_now().await;
+        }
+        while let Some(batch) = rows.try_next().await.unwrap() {
+            take(batch);
+        }
+        assert_eq!(ids, (0..150_000).collect::<Vec<i64>>());
+        // The model is left.
+        assert!(reserved() < 8192, "{}", reserved());
+    });
+    let ctx = open(Some(1 << 16));
+    let refused = two_threads().block_on(async { ctx.sql(&sql).await.unwrap().collect().await });
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("rows that wait for those before them"), "{refused}");
+}
+
+/// What is wrong with a later piece is told after the rows before it.
+#[test]
+fn a_damaged_piece_is_told_when_its_turn_comes() {
+    let place = Workplace::new();
+    place.ok(&split("generate --rows 150000 --features 2 --labels 3 --seed 1 all.parquet"));
+    place.ok(&split("fit all.parquet -o m.labelflow"));
+    let reader = SerializedFileReader::new(File::open(place.path("all.parquet")).unwrap()).unwrap();
+    let damaged = reader.metadata().row_group(1).column(1).byte_range().0 as usize;
+    let mut bytes = place.bytes("all.parquet");
+    bytes[damaged..damaged + 1000].fill(0xff);
+    place.write("all.parquet", bytes);
+    let ctx = session(&SessionOptions { partitions: 1, ..Default::default() }).unwrap();
+    let sql = ordered_query(&place, &ctx);
+    two_threads().block_on(async {
+        let mut stream = ctx.sql(&sql).await.unwrap().execute_stream().await.unwrap();
+        let mut rows = 0;
+        let error = loop {
+            match stream.try_next().await {
+                Ok(batch) => rows += batch.expect("an error comes before the end").num_rows(),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(rows, 65_536, "{error}");
+    });
+}

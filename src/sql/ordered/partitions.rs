@@ -1,16 +1,18 @@
 //! Partitions that follow each other, several of them computed at a time.
 
-use crate::sql::pieces::{AHEAD, BATCH};
+use crate::sql::pieces::AHEAD;
 use crate::sql::workers;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -77,37 +79,48 @@ impl ExecutionPlan for InOrder {
         _partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let (threads, input) = (workers(), Arc::clone(&self.input));
-        let partitions = 0..input.output_partitioning().partition_count();
-        let rest = partitions.map(move |p| run(&input, p, &context));
-        let batches =
-            stream::unfold((VecDeque::new(), rest), move |(mut running, mut rest)| async move {
-                loop {
-                    running.extend(rest.by_ref().take(threads - running.len()));
-                    let first: &mut SendableRecordBatchStream = running.front_mut()?;
-                    match first.next().await {
-                        Some(batch) => return Some((batch, (running, rest))),
-                        None => running.pop_front(),
-                    };
-                }
-            });
+        let threads = workers();
+        let consumer = MemoryConsumer::new("rows that wait for those before them");
+        let waiting = Arc::new(consumer.register(context.memory_pool()));
+        let partitions = 0..self.input.output_partitioning().partition_count();
+        let rest = {
+            let (input, waiting) = (Arc::clone(&self.input), Arc::clone(&waiting));
+            partitions.map(move |p| run(&input, p, &context, &waiting))
+        };
+        let running = VecDeque::with_capacity(threads);
+        let batches = stream::unfold((running, rest), move |(mut running, mut rest)| async move {
+            loop {
+                running.extend(rest.by_ref().take(threads - running.len()));
+                let first: &mut SendableRecordBatchStream = running.front_mut()?;
+                match first.next().await {
+                    Some(batch) => return Some((batch, (running, rest))),
+                    None => running.pop_front(),
+                };
+            }
+        });
+        let batches = batches.inspect_ok(move |b| waiting.shrink(get_record_batch_memory_size(b)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }
 
-/// The rows of a partition of `input`, computed by a task.
+/// The rows of a partition of `input`, computed by a task and counted while they are `waiting`.
 fn run(
     input: &Arc<dyn ExecutionPlan>,
     partition: usize,
     context: &Arc<TaskContext>,
+    waiting: &Arc<MemoryReservation>,
 ) -> SendableRecordBatchStream {
-    let mut batches = RecordBatchReceiverStream::builder(input.schema(), AHEAD / BATCH);
-    let (sender, input, context) = (batches.tx(), Arc::clone(input), Arc::clone(context));
+    let ahead = (AHEAD / context.session_config().batch_size()).max(1);
+    let mut batches = RecordBatchReceiverStream::builder(input.schema(), ahead);
+    let (sender, waiting) = (batches.tx(), Arc::clone(waiting));
+    let (input, context) = (Arc::clone(input), Arc::clone(context));
     batches.spawn(async move {
         let mut rows = input.execute(partition, context)?;
         while let Some(batch) = rows.next().await {
+            let batch = batch?;
+            waiting.try_grow(get_record_batch_memory_size(&batch))?;
             // Nobody waits for more rows.
-            if sender.send(batch).await.is_err() {
+            if sender.send(Ok(batch)).await.is_err() {
                 break;
             }
         }
