@@ -101,9 +101,13 @@ pub(super) fn in_order(
     let files = whole_files(&config.file_groups)?;
     let shapes = shapes(runtime, &files)?;
     let pieces = pieces(&shapes, threads, AHEAD);
-    // Who waits for the rows of a long piece waits for one thread.
-    let short = |piece: &Piece| piece.length(&shapes[piece.file]) <= 4 * AHEAD;
-    if pieces.len() < 2 || !pieces.iter().all(short) {
+    // Who waits for a long piece waits for one thread, and a large one is much to keep for later.
+    let small = |piece: &Piece| {
+        let groups = &shapes[piece.file][piece.groups.clone()];
+        let bytes: u64 = groups.iter().map(|g| g.bytes).sum();
+        piece.length(groups) <= 4 * AHEAD && (piece.rows.is_some() || bytes <= 2 * LARGEST)
+    };
+    if pieces.len() < 2 || !pieces.iter().all(small) {
         return None;
     }
     let mut config = config.clone();
@@ -232,11 +236,11 @@ struct Piece {
 }
 
 impl Piece {
-    /// How many rows it has, in a file of these row groups.
+    /// How many rows it has, where these are its row groups.
     fn length(&self, groups: &[Shape]) -> usize {
         match &self.rows {
             Some((rows, _)) => rows.len(),
-            None => groups[self.groups.clone()].iter().map(|g| g.rows).sum(),
+            None => groups.iter().map(|g| g.rows).sum(),
         }
     }
 
@@ -331,7 +335,7 @@ mod tests {
 
     fn lengths_of_at_most(most: usize, files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
         let pieces = pieces(files, parts, most);
-        pieces.iter().map(|piece| piece.length(&files[piece.file])).collect()
+        pieces.iter().map(|p| p.length(&files[p.file][p.groups.clone()])).collect()
     }
 
     fn lengths(files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
