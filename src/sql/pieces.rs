@@ -9,7 +9,7 @@
 use super::scans;
 use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
-use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
+use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
@@ -73,13 +73,14 @@ impl SharedPieces {
         if files.len() == config.file_groups.iter().map(FileGroup::len).sum::<usize>() {
             return None;
         }
-        let pieces = pieces(&shapes(&self.0, &files)?, parts, usize::MAX);
+        let shapes = shapes(&self.0, &files)?;
+        let pieces = pieces(&shapes, parts, usize::MAX);
         let mut config = config.clone();
         // The queue that partitions share has the pieces of the first, then those of the second.
         config.file_groups = (0..parts)
             .map(|part| {
                 let own = pieces.len() * part / parts..pieces.len() * (part + 1) / parts;
-                let piece = |piece: &Piece| piece.of(&files[piece.file]);
+                let piece = |piece: &Piece| piece.of(&files[piece.file], &shapes[piece.file]);
                 FileGroup::new(pieces[own].iter().map(piece).collect())
             })
             .collect();
@@ -88,12 +89,13 @@ impl SharedPieces {
 }
 
 /// `scan`, whose rows are one partition and have an order, with a partition for each piece of its
-/// files, in that order; `None` where that cannot be cut for so many threads.
+/// files, in that order, and how many rows each has; `None` where it cannot be cut for so many
+/// threads.
 pub(super) fn in_order(
     scan: &DataSourceExec,
     runtime: &RuntimeEnv,
     threads: usize,
-) -> Option<FileScanConfig> {
+) -> Option<(FileScanConfig, Vec<usize>)> {
     let (config, _) = scan.downcast_to_file_source::<ParquetSource>()?;
     if config.limit.is_some() || config.file_groups.len() != 1 {
         return None;
@@ -101,21 +103,20 @@ pub(super) fn in_order(
     let files = whole_files(&config.file_groups)?;
     let shapes = shapes(runtime, &files)?;
     let pieces = pieces(&shapes, threads, AHEAD);
-    // Who waits for a long piece waits for one thread, and a large one is much to keep for later.
+    // Large ones, which have no index to cut them by, would be much to keep for later.
     let small = |piece: &Piece| {
-        let groups = &shapes[piece.file][piece.groups.clone()];
-        let bytes: u64 = groups.iter().map(|g| g.bytes).sum();
-        piece.length(groups) <= 4 * AHEAD && (piece.rows.is_some() || bytes <= 2 * LARGEST)
+        let bytes: u64 = shapes[piece.file][piece.groups.clone()].iter().map(|g| g.bytes).sum();
+        piece.rows.len() <= 2 * AHEAD && (piece.is_cut || bytes <= 2 * LARGEST)
     };
     if pieces.len() < 2 || !pieces.iter().all(small) {
         return None;
     }
     let mut config = config.clone();
-    let group = |piece: &Piece| FileGroup::new(vec![piece.of(&files[piece.file])]);
-    config.file_groups = pieces.iter().map(group).collect();
+    let piece = |p: &Piece| FileGroup::new(vec![p.of(&files[p.file], &shapes[p.file])]);
+    config.file_groups = pieces.iter().map(piece).collect();
     // No partition takes pieces of another.
     config.preserve_order = true;
-    Some(config)
+    Some((config, pieces.iter().map(|piece| piece.rows.len()).collect()))
 }
 
 /// The row groups of each file, if all footers were read already.
@@ -187,14 +188,15 @@ impl Shape {
         self.pages.len() >= 2 * parts
     }
 
-    /// Where each piece begins, and where the last ends, for so many partitions and about so many
-    /// rows at most.
-    fn cuts(&self, parts: usize, most: usize) -> Vec<usize> {
+    /// Where each piece begins, and where the last ends: so many pieces for so many partitions, or
+    /// more where they would have many more rows than `most`.
+    fn cuts(&self, count: usize, parts: usize, most: usize) -> Vec<usize> {
         let by_pages = self.has_pages(parts);
         let wanted = match by_pages {
-            true => (8 * parts)
-                .max(self.bytes.div_ceil(LARGEST / 2) as usize)
-                .max(self.rows.div_ceil(most)),
+            true => {
+                let by_bytes = self.bytes.div_ceil(LARGEST / 2) as usize;
+                count.max(by_bytes).max(self.rows.div_ceil(most))
+            }
             false if self.bytes <= LARGEST => parts,
             false => 1,
         };
@@ -228,37 +230,24 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq)]
 struct Piece {
     file: usize,
-    /// How many row groups the file has.
-    of_groups: usize,
     groups: Range<usize>,
-    /// The rows of the only row group; `None` is all of all.
-    rows: Option<(Range<usize>, usize)>,
+    /// The rows, counted from the beginning of the file.
+    rows: Range<usize>,
+    /// Whether these are not all rows of the row group.
+    is_cut: bool,
 }
 
 impl Piece {
-    /// How many rows it has, where these are its row groups.
-    fn length(&self, groups: &[Shape]) -> usize {
-        match &self.rows {
-            Some((rows, _)) => rows.len(),
-            None => groups.iter().map(|g| g.rows).sum(),
-        }
-    }
-
-    /// `file` with no other rows.
-    fn of(&self, file: &PartitionedFile) -> PartitionedFile {
-        let mut plan = ParquetAccessPlan::new_none(self.of_groups);
-        for group in self.groups.clone() {
-            plan.set(group, RowGroupAccess::Scan);
-            if let Some((rows, all)) = &self.rows {
-                let selectors = vec![
-                    RowSelector::skip(rows.start),
-                    RowSelector::select(rows.len()),
-                    RowSelector::skip(all - rows.end),
-                ];
-                plan.set(group, RowGroupAccess::Selection(RowSelection::from(selectors)));
-            }
-        }
-        file.clone().with_extension(plan)
+    /// `file`, which has these row groups, with no other rows.
+    fn of(&self, file: &PartitionedFile, groups: &[Shape]) -> PartitionedFile {
+        // Not a list of row groups: every piece would have one of all in the file.
+        let all: usize = groups.iter().map(|g| g.rows).sum();
+        let selection = RowSelection::from(vec![
+            RowSelector::skip(self.rows.start),
+            RowSelector::select(self.rows.len()),
+            RowSelector::skip(all - self.rows.end),
+        ]);
+        file.clone().with_extension(ParquetRowSelection::new(selection))
     }
 }
 
@@ -272,21 +261,23 @@ fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest: usize = files.iter().flatten().map(|g| g.rows).sum();
     for (file, groups) in files.iter().enumerate() {
-        let of_groups = groups.len();
-        let mut next = 0;
+        let (mut next, mut at) = (0, 0);
         while let Some(shape) = groups.get(next) {
             let (first, run) = (next, most.min(rest / (4 * parts)));
-            let small = |g: &Shape| g.bytes <= LARGEST && g.rows / 2 <= most;
+            let small = |g: &Shape| g.bytes <= LARGEST && g.rows <= most;
             let whole = |g: &Shape| small(g) || !g.has_pages(parts);
             rest -= shape.rows;
             next += 1;
-            if !whole(shape) || rest < (parts - 1) * shape.rows {
-                let cuts = shape.cuts(parts, most);
+            let is_last = rest < (parts - 1) * shape.rows;
+            if is_last || !whole(shape) {
+                let count = if is_last { 8 * parts } else { 1 };
+                let cuts = shape.cuts(count, parts, most);
+                let is_cut = cuts.len() > 2;
                 pieces.extend(cuts.windows(2).map(|cut| {
-                    let rows = cut[0]..cut[1];
-                    let rows = (rows.len() < shape.rows).then_some((rows, shape.rows));
-                    Piece { file, of_groups, groups: first..next, rows }
+                    let rows = at + cut[0]..at + cut[1];
+                    Piece { file, groups: first..next, rows, is_cut }
                 }));
+                at += shape.rows;
                 continue;
             }
             let mut rows = shape.rows;
@@ -295,18 +286,25 @@ fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
                 rest -= shape.rows;
                 next += 1;
             }
-            pieces.push(Piece { file, of_groups, groups: first..next, rows: None });
+            let rows = at..at + rows;
+            at = rows.end;
+            pieces.push(Piece { file, groups: first..next, rows, is_cut: false });
         }
     }
     // Partitions that work on the last pieces end at different times: by less where those are short.
     let last = pieces.split_off(pieces.len().saturating_sub(parts - 1));
     for piece in last {
-        let shape = &files[piece.file][piece.groups.start];
-        let rows = piece.rows.clone().unwrap_or((0..shape.rows, shape.rows)).0;
-        match shape.halves(&rows).filter(|_| piece.groups.len() == 1) {
-            Some(halves) => pieces.extend(
-                halves.map(|rows| Piece { rows: Some((rows, shape.rows)), ..piece.clone() }),
-            ),
+        let (before, from) = files[piece.file].split_at(piece.groups.start);
+        let begin: usize = before.iter().map(|g| g.rows).sum();
+        let halves = match piece.groups.len() {
+            1 => from[0].halves(&(piece.rows.start - begin..piece.rows.end - begin)),
+            _ => None,
+        };
+        match halves {
+            Some(halves) => pieces.extend(halves.map(|rows| {
+                let rows = begin + rows.start..begin + rows.end;
+                Piece { rows, is_cut: true, ..piece.clone() }
+            })),
             None => pieces.push(piece),
         }
     }
@@ -324,18 +322,8 @@ mod tests {
         Shape { rows, bytes, pages }
     }
 
-    /// The rows of each piece, as (file, row group, rows).
-    fn rows(files: &[Vec<Shape>], piece: &Piece) -> Vec<(usize, usize, Range<usize>)> {
-        let group = |g: usize| {
-            let all = 0..files[piece.file][g].rows;
-            (piece.file, g, piece.rows.as_ref().map_or(all, |(rows, _)| rows.clone()))
-        };
-        piece.groups.clone().map(group).collect()
-    }
-
     fn lengths_of_at_most(most: usize, files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
-        let pieces = pieces(files, parts, most);
-        pieces.iter().map(|p| p.length(&files[p.file][p.groups.clone()])).collect()
+        pieces(files, parts, most).iter().map(|piece| piece.rows.len()).collect()
     }
 
     fn lengths(files: &[Vec<Shape>], parts: usize) -> Vec<usize> {
@@ -381,8 +369,8 @@ mod tests {
         let small = in_order(vec![shape(1000, 1 << 20, 1000); 1000]);
         assert_eq!(small[0], 65_000);
         assert!(small.iter().all(|&rows| rows <= AHEAD), "{small:?}");
-        // Row groups of up to twice as many rows are not cut, nor can those without an index be.
-        assert_eq!(in_order(vec![shape(2 * AHEAD, 60 << 20, 8192); 9])[0], 2 * AHEAD);
+        assert_eq!(in_order(vec![shape(2 * AHEAD, 60 << 20, 8192); 9])[..16], [AHEAD; 16]);
+        // Those without an index cannot be cut.
         assert_eq!(in_order(vec![shape(1 << 20, 60 << 20, 0); 9])[0], 1 << 20);
     }
 
@@ -400,18 +388,24 @@ mod tests {
                 .iter()
                 .map(|groups| groups.iter().map(|&(rows, bytes, page)| shape(rows, bytes, page)).collect())
                 .collect();
-            // In order, without gaps.
-            let mut found: Vec<Vec<usize>> = files.iter().map(|f| vec![0; f.len()]).collect();
-            let mut last = (0, 0);
-            for (file, group, rows) in pieces(&files, parts, most).iter().flat_map(|p| rows(&files, p)) {
-                prop_assert!((file, group) >= last);
-                last = (file, group);
-                prop_assert_eq!(found[file][group], rows.start);
-                found[file][group] = rows.end;
+            // In order, without gaps; the rows are those of the row groups.
+            let mut found = vec![0; files.len()];
+            let mut last = 0;
+            for piece in pieces(&files, parts, most) {
+                prop_assert!(piece.file >= last);
+                last = piece.file;
+                prop_assert_eq!(found[last], piece.rows.start);
+                found[last] = piece.rows.end;
+                let (before, from) = files[last].split_at(piece.groups.start);
+                let rows = |groups: &[Shape]| groups.iter().map(|g| g.rows).sum::<usize>();
+                let of_groups = rows(before)..rows(before) + rows(&from[..piece.groups.len()]);
+                prop_assert!(of_groups.start <= piece.rows.start);
+                prop_assert!(piece.rows.end <= of_groups.end);
+                prop_assert_eq!(piece.is_cut, piece.rows != of_groups);
+                prop_assert!(!piece.is_cut || piece.groups.len() == 1);
             }
-            for (file, found) in files.iter().zip(&found) {
-                prop_assert_eq!(found, &file.iter().map(|g| g.rows).collect::<Vec<_>>());
-            }
+            let all = |file: &Vec<Shape>| file.iter().map(|g| g.rows).sum::<usize>();
+            prop_assert_eq!(found, files.iter().map(all).collect::<Vec<_>>());
         }
     }
 }

@@ -115,20 +115,34 @@ impl Likelihood {
 
     /// Writes the log-likelihood of some rows under every group into `out`, row by row.
     pub(in crate::models) fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
-        out.clear();
-        if self.groups == 0 {
-            return;
+        Self::write_each(rows, range, [(self, out)]);
+    }
+
+    /// As [`Likelihood::write`] for several that have the same features and pooled statistics:
+    /// numbers are centred and scaled once for all of them.
+    pub(in crate::models) fn write_each<const N: usize>(
+        rows: &Rows,
+        range: Range<usize>,
+        mut each: [(&Self, &mut Vec<f64>); N],
+    ) {
+        for (likelihood, out) in &mut each {
+            out.clear();
+            for _ in range.clone() {
+                out.extend_from_slice(&likelihood.constant);
+            }
         }
-        for _ in range.clone() {
-            out.extend_from_slice(&self.constant);
-        }
-        if let Some(dense) = &self.dense {
-            dense.add(rows, range.clone(), self.groups, out);
-        }
+        Dense::add_each(rows, range.clone(), &mut each);
         if rows.sparse.entries() == 0 && rows.category_width == 0 && rows.open_present.is_empty() {
             return;
         }
-        for (r, out) in range.zip(out.chunks_exact_mut(self.groups)) {
+        for (likelihood, out) in each {
+            likelihood.add_sparse(rows, range.clone(), out);
+        }
+    }
+
+    /// Adds what flags, counts, words and categories say of each row to `out`.
+    fn add_sparse(&self, rows: &Rows, range: Range<usize>, out: &mut [f64]) {
+        for (r, out) in range.zip(out.chunks_exact_mut(self.groups.max(1))) {
             for open in (0..rows.open_width as u32).filter(|&o| !rows.has_open(r, o)) {
                 self.sparse.remove_open(open, out);
             }
@@ -180,35 +194,68 @@ impl Dense {
         dense
     }
 
-    /// Adds `z W_1 + z^2 W_2` to `out`; a missing value takes its constant back.
-    fn add(&self, rows: &Rows, range: Range<usize>, groups: usize, out: &mut [f64]) {
-        let width = self.centre.len();
+    /// Adds what numbers say of each row to the place of each likelihood.
+    fn add_each<const N: usize>(
+        rows: &Rows,
+        range: Range<usize>,
+        each: &mut [(&Likelihood, &mut Vec<f64>); N],
+    ) {
+        let Some(Some(first)) = each.first().map(|(likelihood, _)| &likelihood.dense) else {
+            return;
+        };
+        let width = first.centre.len();
         let mut z = vec![0.0; BLOCK.min(range.len()) * 2 * width];
-        for (block, out) in out.chunks_mut(BLOCK * groups).enumerate() {
-            let len = out.len() / groups;
-            let values = &rows.dense[(range.start + block * BLOCK) * width..][..len * width];
-            for (x, z) in values.chunks_exact(width).zip(z.chunks_exact_mut(2 * width)) {
-                let (linear, square) = z.split_at_mut(width);
-                let scales = self.centre.iter().zip(&self.inverse_sd);
-                for (((l, q), x), (c, s)) in linear.iter_mut().zip(square).zip(x).zip(scales) {
-                    let value = (x - c) * s;
-                    let value = if value.is_nan() { 0.0 } else { value.clamp(-FAR, FAR) };
-                    *l = value;
-                    *q = value * value;
+        for start in range.clone().step_by(BLOCK) {
+            let len = BLOCK.min(range.end - start);
+            let values = &rows.dense[start * width..][..len * width];
+            let z = &mut z[..len * 2 * width];
+            first.standardise(values, z);
+            for (likelihood, out) in each.iter_mut() {
+                let groups = likelihood.groups;
+                let Some(dense) = likelihood.dense.as_ref().filter(|_| groups > 0) else {
+                    continue;
+                };
+                let out = &mut out[(start - range.start) * groups..][..len * groups];
+                if rows.dense_missing {
+                    dense.take_back(values, out);
                 }
+                dense.add(z, out);
             }
-            if rows.dense_missing {
-                for (x, out) in values.chunks_exact(width).zip(out.chunks_exact_mut(groups)) {
-                    for d in (0..width).filter(|&d| x[d].is_nan()) {
-                        let taken = self.constants.row(d);
-                        out.iter_mut().zip(taken).for_each(|(o, c)| *o -= c);
-                    }
-                }
+        }
+    }
+
+    /// Writes `z` and `z^2` of each row.
+    fn standardise(&self, values: &[f64], z: &mut [f64]) {
+        let width = self.centre.len();
+        for (x, z) in values.chunks_exact(width).zip(z.chunks_exact_mut(2 * width)) {
+            let (linear, square) = z.split_at_mut(width);
+            let scales = self.centre.iter().zip(&self.inverse_sd);
+            for (((l, q), x), (c, s)) in linear.iter_mut().zip(square).zip(x).zip(scales) {
+                let value = (x - c) * s;
+                let value = if value.is_nan() { 0.0 } else { value.clamp(-FAR, FAR) };
+                *l = value;
+                *q = value * value;
             }
-            let z = ArrayView2::from_shape((len, 2 * width), &z[..len * 2 * width]);
-            let out = ArrayViewMut2::from_shape((len, groups), out);
-            if let (Ok(z), Ok(mut out)) = (z, out) {
-                general_mat_mul(1.0, &z, &self.weights, 1.0, &mut out);
+        }
+    }
+
+    /// Adds `z W_1 + z^2 W_2` to `out`.
+    fn add(&self, z: &[f64], out: &mut [f64]) {
+        let (width, groups) = self.weights.dim();
+        let z = ArrayView2::from_shape((z.len() / width, width), z);
+        let out = ArrayViewMut2::from_shape((out.len() / groups, groups), out);
+        if let (Ok(z), Ok(mut out)) = (z, out) {
+            general_mat_mul(1.0, &z, &self.weights, 1.0, &mut out);
+        }
+    }
+
+    /// Takes the constants of missing values away.
+    fn take_back(&self, values: &[f64], out: &mut [f64]) {
+        let (width, groups) = self.constants.dim();
+        for (x, out) in values.chunks_exact(width).zip(out.chunks_exact_mut(groups)) {
+            for d in (0..width).filter(|&d| x[d].is_nan()) {
+                let taken = self.constants.row(d);
+                out.iter_mut().zip(taken).for_each(|(o, c)| *o -= c);
             }
         }
     }

@@ -83,30 +83,37 @@ impl Cascade {
     /// ln P(y) + ln p(x | y) for some rows and every label.
     pub(super) fn label_scores(&self, rows: &Rows, range: Range<usize>, scores: &mut Vec<f64>) {
         self.of_labels.write(rows, range, scores);
-        for row in scores.chunks_exact_mut(self.labels.max(1)) {
-            row.iter_mut().zip(&self.label_prior_ln).for_each(|(s, p)| *s += p);
-        }
+        self.add_prior(scores);
     }
 
-    /// ln P(m | x) up to a constant for some rows and every size that may be predicted.
-    pub(super) fn size_scores(
+    /// As [`Cascade::label_scores`], and ln P(m | x) up to a constant for every size that may be
+    /// predicted.
+    pub(super) fn label_and_size_scores(
         &self,
         rows: &Rows,
         range: Range<usize>,
-        label_scores: &[f64],
-        scores: &mut Vec<f64>,
+        labels: &mut Vec<f64>,
+        sizes: &mut Vec<f64>,
     ) {
-        self.of_sizes.write(rows, range, scores);
+        let each = [(&self.of_labels, &mut *labels), (&self.of_sizes, &mut *sizes)];
+        Likelihood::write_each(rows, range, each);
+        self.add_prior(labels);
         let width = self.of_sizes.groups().max(1);
         let mut weights = Vec::new();
-        for (row, scores) in scores.chunks_exact_mut(width).enumerate() {
+        for (row, scores) in sizes.chunks_exact_mut(width).enumerate() {
             match self.params.size {
                 Size::Labels => {
-                    let labels = &label_scores[row * self.labels..(row + 1) * self.labels];
+                    let labels = &labels[row * self.labels..(row + 1) * self.labels];
                     self.size.by_labels(labels, scores, &mut weights);
                 }
                 _ => self.size.by_features(scores),
             }
+        }
+    }
+
+    fn add_prior(&self, scores: &mut [f64]) {
+        for row in scores.chunks_exact_mut(self.labels.max(1)) {
+            row.iter_mut().zip(&self.label_prior_ln).for_each(|(s, p)| *s += p);
         }
     }
 
@@ -116,8 +123,7 @@ impl Cascade {
         let (mut labels, mut scores) = (Vec::new(), Vec::new());
         let mut sizes = Vec::with_capacity(rows.len);
         for range in blocks(rows.len) {
-            self.label_scores(rows, range.clone(), &mut labels);
-            self.size_scores(rows, range.clone(), &labels, &mut scores);
+            self.label_and_size_scores(rows, range.clone(), &mut labels, &mut scores);
             for (i, row) in range.enumerate() {
                 let of_row = scores.get(i * width..(i + 1) * width).unwrap_or(&[]);
                 let known = known_size(&self.params, rows, row)?;
@@ -133,9 +139,10 @@ impl Cascade {
         let width = self.of_sizes.groups().max(1);
         let (mut labels, mut sizes, mut picked) = (Vec::new(), Vec::new(), Vec::new());
         for range in blocks(rows.len) {
-            self.label_scores(rows, range.clone(), &mut labels);
             if predicted {
-                self.size_scores(rows, range.clone(), &labels, &mut sizes);
+                self.label_and_size_scores(rows, range.clone(), &mut labels, &mut sizes);
+            } else {
+                self.label_scores(rows, range.clone(), &mut labels);
             }
             for (i, row) in range.enumerate() {
                 let size = match known_size(&self.params, rows, row)? {
@@ -181,8 +188,9 @@ impl Scorer for Cascade {
         out.reserve(rows.len * self.labels);
         let (mut inside, mut outside) = (Vec::new(), Vec::new());
         for range in blocks(rows.len) {
-            self.of_labels.write(rows, range.clone(), &mut inside);
-            self.outside_labels().write(rows, range, &mut outside);
+            let outside_labels = self.outside_labels();
+            let each = [(&self.of_labels, &mut inside), (outside_labels, &mut outside)];
+            Likelihood::write_each(rows, range, each);
             let pairs = inside.iter().zip(&outside).zip(self.prior_log_odds.iter().cycle());
             out.extend(pairs.map(|((i, o), p)| i - o + p));
         }
@@ -222,8 +230,7 @@ impl Scorer for Cascade {
         let (mut labels, mut sizes, mut order) = (Vec::new(), Vec::new(), Vec::new());
         let mut ranked = Vec::with_capacity(rows.len);
         for range in blocks(rows.len) {
-            self.label_scores(rows, range.clone(), &mut labels);
-            self.size_scores(rows, range.clone(), &labels, &mut sizes);
+            self.label_and_size_scores(rows, range.clone(), &mut labels, &mut sizes);
             for (i, row) in range.enumerate() {
                 let candidates: Vec<(u32, f64)> = match known_size(&self.params, rows, row)? {
                     Some(size) => vec![(size, 0.0)],

@@ -42,20 +42,42 @@ impl PredictInOrder {
         rules
     }
 
-    /// `projection`, of which several threads work on one partition.
+    /// `projection`, on whose one partition several threads work.
     fn shared(&self, projection: &ProjectionExec) -> Result<Arc<dyn ExecutionPlan>> {
-        let scan = projection.input().downcast_ref::<DataSourceExec>();
-        let cut = scan.and_then(|s| Some((s, pieces::in_order(s, &self.0, workers())?)));
-        let Some((scan, config)) = cut else {
-            return Ok(Arc::new(OrderedProjection(projection.clone())));
+        let cut = match workers() {
+            // Every piece has its cost. Where the plan runs there may be more threads.
+            1 => None,
+            threads => self.cut(projection, threads)?,
         };
-        let scan = scan.clone().with_data_source(Arc::new(config));
+        Ok(match cut {
+            Some((pieces, lengths)) => {
+                Arc::new(InOrder::new(pieces, lengths.into(), projection.properties()))
+            }
+            None => Arc::new(OrderedProjection(projection.clone())),
+        })
+    }
+
+    /// `plan`, a scan or projections of one, with a partition for each piece of its files, and how
+    /// many rows those have.
+    fn cut(&self, plan: &dyn ExecutionPlan, threads: usize) -> Result<Option<Pieces>> {
+        if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
+            let cut = pieces::in_order(scan, &self.0, threads);
+            return Ok(cut.map(|(config, lengths)| {
+                (Arc::new(scan.clone().with_data_source(Arc::new(config))) as _, lengths)
+            }));
+        }
+        let Some(projection) = plan.downcast_ref::<ProjectionExec>() else { return Ok(None) };
+        let Some((input, lengths)) = self.cut(projection.input().as_ref(), threads)? else {
+            return Ok(None);
+        };
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        let pieces =
-            Arc::new(projection.clone()).replace_children(vec![Arc::new(scan)], options)?;
-        Ok(Arc::new(InOrder::new(pieces, projection.properties())))
+        let pieces = Arc::new(projection.clone()).replace_children(vec![input], options)?;
+        Ok(Some((pieces, lengths)))
     }
 }
+
+/// A plan and how many rows its partitions read.
+type Pieces = (Arc<dyn ExecutionPlan>, Vec<usize>);
 
 impl fmt::Debug for PredictInOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,9 +91,6 @@ impl PhysicalOptimizerRule for PredictInOrder {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if workers() == 1 {
-            return Ok(plan);
-        }
         let found = plan.transform_up(|node| {
             let projection = node.downcast_ref::<ProjectionExec>().filter(|p| {
                 p.properties().output_partitioning().partition_count() == 1

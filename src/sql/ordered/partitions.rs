@@ -2,6 +2,7 @@
 
 use crate::sql::pieces::AHEAD;
 use crate::sql::workers;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
 use datafusion::error::Result;
@@ -9,30 +10,34 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
-};
-use futures::{StreamExt, TryStreamExt, stream};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::{StreamExt, stream};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 /// The rows of all partitions of its input, one partition after the other.
 ///
-/// As many partitions are computed at a time as there are threads, each by one task from the file to
-/// the prediction, so that a batch is in the cache of the processor that goes on with it. Batches of
-/// all but the first wait, [`AHEAD`] rows of each at most.
+/// As many are computed at a time as have [`AHEAD`] rows for each thread, each by one task from the
+/// file to the prediction, so that a batch is in the cache of the processor that goes on with it.
+/// Batches wait until all before them have left.
 #[derive(Debug)]
 pub(in crate::sql) struct InOrder {
     input: Arc<dyn ExecutionPlan>,
+    /// How many rows each partition reads.
+    lengths: Arc<[usize]>,
     properties: Arc<PlanProperties>,
 }
 
 impl InOrder {
-    /// The partitions of `input`, which are those rows in order that a single partition with
-    /// these properties would have.
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, properties: &Arc<PlanProperties>) -> Self {
-        InOrder { input, properties: Arc::clone(properties) }
+    /// The partitions of `input`, which read so many rows each. They are those rows in order that a
+    /// single partition with these properties would have.
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        lengths: Arc<[usize]>,
+        properties: &Arc<PlanProperties>,
+    ) -> Self {
+        InOrder { input, lengths, properties: Arc::clone(properties) }
     }
 }
 
@@ -71,7 +76,7 @@ impl ExecutionPlan for InOrder {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.input));
-        Ok(Arc::new(InOrder::new(input, &self.properties)))
+        Ok(Arc::new(InOrder::new(input, Arc::clone(&self.lengths), &self.properties)))
     }
 
     fn execute(
@@ -79,52 +84,86 @@ impl ExecutionPlan for InOrder {
         _partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let threads = workers();
         let consumer = MemoryConsumer::new("rows that wait for those before them");
-        let waiting = Arc::new(consumer.register(context.memory_pool()));
-        let partitions = 0..self.input.output_partitioning().partition_count();
-        let rest = {
-            let (input, waiting) = (Arc::clone(&self.input), Arc::clone(&waiting));
-            partitions.map(move |p| run(&input, p, &context, &waiting))
+        let work = Work {
+            input: Arc::clone(&self.input),
+            waiting: Arc::new(consumer.register(context.memory_pool())),
+            context,
+            lengths: Arc::clone(&self.lengths),
+            most: workers() * AHEAD,
+            running: VecDeque::new(),
+            next: 0,
         };
-        let running = VecDeque::with_capacity(threads);
-        let batches = stream::unfold((running, rest), move |(mut running, mut rest)| async move {
-            loop {
-                running.extend(rest.by_ref().take(threads - running.len()));
-                let first: &mut SendableRecordBatchStream = running.front_mut()?;
-                match first.next().await {
-                    Some(batch) => return Some((batch, (running, rest))),
-                    None => running.pop_front(),
-                };
-            }
+        let batches = stream::try_unfold(work, async |mut work| {
+            let batch = work.next_batch().await?;
+            Ok(batch.map(|batch| (batch, work)))
         });
-        let batches = batches.inspect_ok(move |b| waiting.shrink(get_record_batch_memory_size(b)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }
 
-/// The rows of a partition of `input`, computed by a task and counted while they are `waiting`.
-fn run(
-    input: &Arc<dyn ExecutionPlan>,
-    partition: usize,
-    context: &Arc<TaskContext>,
-    waiting: &Arc<MemoryReservation>,
-) -> SendableRecordBatchStream {
-    let ahead = (AHEAD / context.session_config().batch_size()).max(1);
-    let mut batches = RecordBatchReceiverStream::builder(input.schema(), ahead);
-    let (sender, waiting) = (batches.tx(), Arc::clone(waiting));
-    let (input, context) = (Arc::clone(input), Arc::clone(context));
-    batches.spawn(async move {
-        let mut rows = input.execute(partition, context)?;
-        while let Some(batch) = rows.next().await {
-            let batch = batch?;
-            waiting.try_grow(get_record_batch_memory_size(&batch))?;
-            // Nobody waits for more rows.
-            if sender.send(Ok(batch)).await.is_err() {
-                break;
-            }
+/// Partitions that are computed.
+struct Work {
+    input: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    lengths: Arc<[usize]>,
+    /// Partitions are begun as long as those that run have fewer rows.
+    most: usize,
+    running: VecDeque<(usize, SendableRecordBatchStream)>,
+    /// The partition that is begun next.
+    next: usize,
+    /// Counts batches that wait. It does not refuse them: they are few, and how many there are when
+    /// a limit is reached would be a matter of chance.
+    waiting: Arc<MemoryReservation>,
+}
+
+impl Work {
+    async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            self.begin();
+            let Some((_, first)) = self.running.front_mut() else { return Ok(None) };
+            match first.next().await {
+                Some(batch) => {
+                    let batch = batch?;
+                    self.waiting.shrink(get_record_batch_memory_size(&batch));
+                    return Ok(Some(batch));
+                }
+                None => self.running.pop_front(),
+            };
         }
-        Ok(())
-    });
-    batches.build()
+    }
+
+    fn begin(&mut self) {
+        let rows = |work: &Self| work.running.iter().map(|(rows, _)| rows).sum::<usize>();
+        while rows(self) < self.most
+            && let Some(&length) = self.lengths.get(self.next)
+        {
+            self.running.push_back((length, self.run(self.next, length)));
+            self.next += 1;
+        }
+    }
+
+    /// A partition of so many rows, computed by a task.
+    fn run(&self, partition: usize, rows: usize) -> SendableRecordBatchStream {
+        // All of them may wait. Files and row groups end within batches.
+        let batches = 2 + rows.div_ceil(self.context.session_config().batch_size());
+        let mut stream = RecordBatchReceiverStream::builder(self.input.schema(), batches);
+        let (sender, waiting) = (stream.tx(), Arc::clone(&self.waiting));
+        let (input, context) = (Arc::clone(&self.input), Arc::clone(&self.context));
+        stream.spawn(async move {
+            let mut rows = input.execute(partition, context)?;
+            while let Some(batch) = rows.next().await {
+                let failed = batch.is_err();
+                if let Ok(batch) = &batch {
+                    waiting.grow(get_record_batch_memory_size(batch));
+                }
+                // An error comes after the rows before it; or nobody waits for more.
+                if sender.send(batch).await.is_err() || failed {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        stream.build()
+    }
 }

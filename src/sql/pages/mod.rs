@@ -17,7 +17,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::{
-    ParquetAccessPlan, apply_file_schema_type_coercions,
+    ParquetAccessPlan, ParquetRowSelection, apply_file_schema_type_coercions,
 };
 use datafusion::datasource::physical_plan::{
     FileOpenFuture, FileOpener, FileScanConfig, FileSource, ParquetSource,
@@ -212,18 +212,15 @@ impl fmt::Debug for PagesOrTheirs {
 impl PagesOrTheirs {
     /// How the columns of `file` are read; `None` where DataFusion has to look at the file, because
     /// its footer is not known, its columns are not those of the table, or a part is asked for that
-    /// is not an access plan for its row groups.
+    /// is not a selection of rows.
     fn columns(&self, file: &PartitionedFile) -> Option<ArrowReaderMetadata> {
         let whole = |r: &FileRange| r.start == 0 && r.end as u64 == file.object_meta.size;
-        let plan = file.extension::<ParquetAccessPlan>();
-        let known = file.extensions.len() == usize::from(plan.is_some());
+        let selected = file.extension::<ParquetRowSelection>().is_some();
+        let known = file.extensions.len() == usize::from(selected);
         if !known || file.arrow_schema.is_some() || !file.range.as_ref().is_none_or(whole) {
             return None;
         }
         let footer = scans::footer(&self.runtime, file)?;
-        if plan.is_some_and(|plan| plan.len() != footer.num_row_groups()) {
-            return None;
-        }
         let own = ArrowReaderMetadata::try_new(footer, ArrowReaderOptions::new()).ok()?;
         // What only the reader can convert, such as text to views, as DataFusion has it do.
         let read = match apply_file_schema_type_coercions(&self.schema, own.schema()) {
@@ -301,9 +298,12 @@ impl Opener {
         let columns = self.columns.iter().copied();
         let columns = ProjectionMask::roots(metadata.parquet_schema(), columns);
         let mut builder = builder.with_projection(columns).with_batch_size(self.batch_size);
-        if let Some(plan) = file.extension::<ParquetAccessPlan>() {
+        if let Some(selected) = file.extension::<ParquetRowSelection>() {
+            let all = metadata.metadata().row_groups();
+            let selection = selected.selection().clone();
+            let plan = ParquetAccessPlan::try_new_from_overall_row_selection(selection, all)?;
             let groups = plan.row_group_indexes();
-            let rows = plan.clone().into_overall_row_selection(metadata.metadata().row_groups())?;
+            let rows = plan.into_overall_row_selection(all)?;
             builder = builder.with_row_groups(groups);
             if let Some(rows) = rows {
                 builder = builder.with_row_selection(rows);

@@ -51,11 +51,10 @@ fn follow((labels, features): (ArrayRef, ArrayRef)) -> usize {
             followed.predict(&row, learner, &order, &mut sets).unwrap();
             followed.write_scores(row.dense_missing);
             let cascade = Cascade::fit(same_kind(learner).unwrap(), trainer.space());
-            cascade.label_scores(&row, 0..1, &mut expected);
+            let mut sizes = Vec::new();
+            cascade.label_and_size_scores(&row, 0..1, &mut expected, &mut sizes);
             assert_equal(&followed.label_scores, &expected, &format!("labels, row {i}"));
             followed.size.by_features(&mut followed.size_scores);
-            let mut sizes = Vec::new();
-            cascade.size_scores(&row, 0..1, &expected, &mut sizes);
             assert_equal(&followed.size_scores, &sizes, &format!("sizes, row {i}"));
             added += usize::from(followed.all.was_added_to());
         }
