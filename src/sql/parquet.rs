@@ -136,7 +136,8 @@ impl ColumnSink {
 
 impl DisplayAs for ColumnSink {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "ColumnSink({})", self.config.original_url)
+        let (url, computes_ahead) = (&self.config.original_url, self.computes_ahead);
+        write!(f, "ColumnSink({url}, computes_ahead={computes_ahead})")
     }
 }
 
@@ -168,12 +169,12 @@ impl DataSink for ColumnSink {
                 batch = batch.slice(missing, batch.num_rows() - missing);
                 let file = writing.await?;
                 let complete = std::mem::replace(&mut group, empty());
-                let task = SpawnedTask::spawn(file.write(complete));
-                writing = join(task).map(|file| file?).boxed();
-                if self.computes_ahead {
-                    // Its rows are in memory once, there.
-                    writing = ready(Ok(writing.await?)).boxed();
-                }
+                let written = join(SpawnedTask::spawn(file.write(complete))).map(|file| file?);
+                writing = match self.computes_ahead {
+                    // The next rows are in memory once, there.
+                    true => ready(Ok(written.await?)).boxed(),
+                    false => written.boxed(),
+                };
             }
             group.push(batch)?;
         }

@@ -30,8 +30,8 @@ const LEAST: usize = 2 * BATCH;
 /// Bytes of a row group that every partition may read for its part, where no index tells its pages;
 /// row groups with an index are read in pieces of about half of that.
 const LARGEST: u64 = 128 << 20;
-/// Rows of a piece at most, about, where pieces have an order: those of later ones wait in memory.
-pub(super) const AHEAD: usize = 8 * BATCH;
+/// Rows that all threads together read ahead, about, where pieces have an order: they wait in memory.
+const AHEAD: usize = 16 * BATCH;
 
 /// The rule that lets partitions share the pieces of files.
 pub(super) struct SharedPieces(pub(super) Arc<RuntimeEnv>);
@@ -88,6 +88,12 @@ impl SharedPieces {
     }
 }
 
+/// Rows of a piece at most, about, where pieces have an order and so many threads work on them: with
+/// many threads pieces are short, so that not much more has to wait.
+pub(super) fn ahead(threads: usize) -> usize {
+    (AHEAD / threads.max(1)).clamp(LEAST, AHEAD / 2)
+}
+
 /// `scan`, whose rows are one partition and have an order, with a partition for each piece of its
 /// files, in that order, and how many rows each has; `None` where it cannot be cut for so many
 /// threads.
@@ -97,16 +103,20 @@ pub(super) fn in_order(
     threads: usize,
 ) -> Option<(FileScanConfig, Vec<usize>)> {
     let (config, _) = scan.downcast_to_file_source::<ParquetSource>()?;
-    if config.limit.is_some() || config.file_groups.len() != 1 {
+    let declared = config.output_partitioning.is_some();
+    if declared || config.limit.is_some() || config.file_groups.len() != 1 {
         return None;
     }
     let files = whole_files(&config.file_groups)?;
     let shapes = shapes(runtime, &files)?;
-    let pieces = pieces(&shapes, threads, AHEAD);
+    let pieces = pieces(&shapes, threads, ahead(threads));
     // Large ones, which have no index to cut them by, would be much to keep for later.
     let small = |piece: &Piece| {
-        let bytes: u64 = shapes[piece.file][piece.groups.clone()].iter().map(|g| g.bytes).sum();
-        piece.rows.len() <= 2 * AHEAD && (piece.is_cut || bytes <= 2 * LARGEST)
+        let groups = &shapes[piece.file][piece.groups.clone()];
+        let rows: usize = groups.iter().map(|g| g.rows).sum();
+        let bytes = groups.iter().fold(0, |sum: u64, g| sum.saturating_add(g.bytes));
+        let share = piece.rows.len() as f64 / rows.max(1) as f64;
+        piece.rows.len() <= AHEAD && bytes as f64 * share <= 2.0 * LARGEST as f64
     };
     if pieces.len() < 2 || !pieces.iter().all(small) {
         return None;
@@ -168,7 +178,10 @@ impl Shape {
         let meta = footer.row_group(group);
         // A damaged footer may say anything: sums and products of such numbers do not overflow.
         let rows = u32::try_from(meta.num_rows()).ok()? as usize;
-        let bytes = u64::try_from(meta.compressed_size()).ok()?;
+        let mut bytes = 0u64;
+        for column in meta.columns() {
+            bytes = bytes.checked_add(u64::try_from(column.compressed_size()).ok()?)?;
+        }
         // Where pages of columns differ, those of a cut in the middle are read twice: few bytes
         // where the largest column is not cut.
         let columns = meta.columns().iter().enumerate();
@@ -183,15 +196,20 @@ impl Shape {
         Some(Shape { rows, bytes, pages: if ascend { pages } else { Vec::new() } })
     }
 
-    /// Whether the pages are known, and enough of them to share them evenly.
-    fn has_pages(&self, parts: usize) -> bool {
-        self.pages.len() >= 2 * parts
+    /// Whether the pages are known, and are more than the pieces there have to be: those of `most`
+    /// rows, or one for each partition.
+    fn has_pages(&self, parts: usize, most: usize) -> bool {
+        let pieces = match self.rows.div_ceil(most) {
+            0 | 1 => parts,
+            pieces => pieces,
+        };
+        self.pages.len() > pieces
     }
 
     /// Where each piece begins, and where the last ends: so many pieces for so many partitions, or
-    /// more where they would have many more rows than `most`.
+    /// more where they would have more rows than `most`.
     fn cuts(&self, count: usize, parts: usize, most: usize) -> Vec<usize> {
-        let by_pages = self.has_pages(parts);
+        let by_pages = self.has_pages(parts, most);
         let wanted = match by_pages {
             true => {
                 let by_bytes = self.bytes.div_ceil(LARGEST / 2) as usize;
@@ -233,8 +251,6 @@ struct Piece {
     groups: Range<usize>,
     /// The rows, counted from the beginning of the file.
     rows: Range<usize>,
-    /// Whether these are not all rows of the row group.
-    is_cut: bool,
 }
 
 impl Piece {
@@ -255,7 +271,7 @@ impl Piece {
 ///
 /// Row groups are whole as long as there are as many rows for every other partition, and many of
 /// them are one piece at first: there are not many more pieces in a large file than in a small one.
-/// Row groups that are too large to be read at a time, or have many more rows than `most`, are cut
+/// Row groups that are too large to be read at a time, or have more rows than `most`, are cut
 /// wherever they are.
 fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -265,17 +281,16 @@ fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
         while let Some(shape) = groups.get(next) {
             let (first, run) = (next, most.min(rest / (4 * parts)));
             let small = |g: &Shape| g.bytes <= LARGEST && g.rows <= most;
-            let whole = |g: &Shape| small(g) || !g.has_pages(parts);
+            let whole = |g: &Shape| small(g) || !g.has_pages(parts, most);
             rest -= shape.rows;
             next += 1;
             let is_last = rest < (parts - 1) * shape.rows;
             if is_last || !whole(shape) {
                 let count = if is_last { 8 * parts } else { 1 };
                 let cuts = shape.cuts(count, parts, most);
-                let is_cut = cuts.len() > 2;
                 pieces.extend(cuts.windows(2).map(|cut| {
                     let rows = at + cut[0]..at + cut[1];
-                    Piece { file, groups: first..next, rows, is_cut }
+                    Piece { file, groups: first..next, rows }
                 }));
                 at += shape.rows;
                 continue;
@@ -288,7 +303,7 @@ fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
             }
             let rows = at..at + rows;
             at = rows.end;
-            pieces.push(Piece { file, groups: first..next, rows, is_cut: false });
+            pieces.push(Piece { file, groups: first..next, rows });
         }
     }
     // Partitions that work on the last pieces end at different times: by less where those are short.
@@ -303,7 +318,7 @@ fn pieces(files: &[Vec<Shape>], parts: usize, most: usize) -> Vec<Piece> {
         match halves {
             Some(halves) => pieces.extend(halves.map(|rows| {
                 let rows = begin + rows.start..begin + rows.end;
-                Piece { rows, is_cut: true, ..piece.clone() }
+                Piece { rows, ..piece.clone() }
             })),
             None => pieces.push(piece),
         }
@@ -362,16 +377,20 @@ mod tests {
 
     #[test]
     fn pieces_that_wait_for_others_are_short() {
-        let in_order = |groups: Vec<Shape>| lengths_of_at_most(AHEAD, &[groups], 2);
+        let by =
+            |threads, groups: Vec<Shape>| lengths_of_at_most(ahead(threads), &[groups], threads);
         // Large row groups in parts, small ones together.
-        let large = in_order(vec![shape(1 << 20, 60 << 20, 8192); 3]);
-        assert_eq!(large[..47], [AHEAD; 47]);
-        let small = in_order(vec![shape(1000, 1 << 20, 1000); 1000]);
+        assert_eq!(by(2, vec![shape(1 << 20, 60 << 20, 8192); 3])[..47], [65_536; 47]);
+        let small = by(2, vec![shape(1000, 1 << 20, 1000); 1000]);
         assert_eq!(small[0], 65_000);
-        assert!(small.iter().all(|&rows| rows <= AHEAD), "{small:?}");
-        assert_eq!(in_order(vec![shape(2 * AHEAD, 60 << 20, 8192); 9])[..16], [AHEAD; 16]);
+        assert!(small.iter().all(|&rows| rows <= 65_536), "{small:?}");
+        assert_eq!(by(2, vec![shape(131_072, 60 << 20, 8192); 9])[..16], [65_536; 16]);
         // Those without an index cannot be cut.
-        assert_eq!(in_order(vec![shape(1 << 20, 60 << 20, 0); 9])[0], 1 << 20);
+        assert_eq!(by(2, vec![shape(1 << 20, 60 << 20, 0); 9])[0], 1 << 20);
+        // More threads have shorter pieces, and need not have as many pages each.
+        assert_eq!(by(4, vec![shape(1 << 20, 60 << 20, 8192); 9])[..256], [32_768; 256]);
+        let pages = by(100, vec![shape(1 << 20, 60 << 20, 16_000); 200]);
+        assert!(pages.iter().all(|&rows| rows <= 32_000), "{pages:?}");
     }
 
     proptest! {
@@ -382,7 +401,7 @@ mod tests {
                 1..4,
             ),
             parts in 2usize..9,
-            most in prop::sample::select(vec![AHEAD, usize::MAX]),
+            most in prop::sample::select(vec![LEAST, AHEAD, usize::MAX]),
         ) {
             let files: Vec<Vec<Shape>> = files
                 .iter()
@@ -401,8 +420,7 @@ mod tests {
                 let of_groups = rows(before)..rows(before) + rows(&from[..piece.groups.len()]);
                 prop_assert!(of_groups.start <= piece.rows.start);
                 prop_assert!(piece.rows.end <= of_groups.end);
-                prop_assert_eq!(piece.is_cut, piece.rows != of_groups);
-                prop_assert!(!piece.is_cut || piece.groups.len() == 1);
+                prop_assert!(piece.rows == of_groups || piece.groups.len() == 1);
             }
             let all = |file: &Vec<Shape>| file.iter().map(|g| g.rows).sum::<usize>();
             prop_assert_eq!(found, files.iter().map(all).collect::<Vec<_>>());

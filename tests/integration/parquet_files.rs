@@ -187,17 +187,21 @@ fn ordered() -> SessionContext {
 }
 
 /// A query that predicts rows of `data`, several pieces of it at a time.
-fn predict(place: &Workplace, ctx: &SessionContext, data: &str) -> String {
+fn predict(place: &Workplace, ctx: &SessionContext, data: &str, condition: &str) -> String {
     let (model, data) = (place.path("m.labelflow"), place.path(data));
     let (model, data) = (model.display(), data.display());
     let sql = format!(
         "SELECT id, predict_labels('{model}', f0, f1) AS predicted, \
-         score_labels('{model}', f0, f1) AS scores FROM '{data}'"
+         score_labels('{model}', f0, f1) AS scores FROM '{data}' {condition}"
     );
-    let plan = rows(ctx, &two_threads(), &format!("EXPLAIN {sql}"));
-    let plan = pretty_format_batches(&plan).unwrap().to_string();
+    let plan = plan(ctx, &sql);
     assert!(plan.contains("InOrder"), "{plan}");
     sql
+}
+
+fn plan(ctx: &SessionContext, sql: &str) -> String {
+    let plan = rows(ctx, &two_threads(), &format!("EXPLAIN {sql}"));
+    pretty_format_batches(&plan).unwrap().to_string()
 }
 
 /// Rows of one partition leave in the order of the files, predicted by however many threads: the same
@@ -209,7 +213,10 @@ fn predictions_keep_the_order_of_files() {
     for (data, rows) in
         [("all.parquet", 150_000), ("large.parquet", 150_000), ("parts", 160_003), ("days", 71_000)]
     {
-        predict(&place, &ctx, data);
+        let sql = predict(&place, &ctx, data, "");
+        // The sink knows that its input goes on by itself.
+        let copy = plan(&ctx, &format!("COPY ({sql}) TO '{}'", place.path("c.parquet").display()));
+        assert!(copy.contains("computes_ahead=true"), "{copy}");
         for options in ["", "--scores"] {
             let score = |threads: usize| {
                 let threads = format!("--threads {threads}");
@@ -219,7 +226,7 @@ fn predictions_keep_the_order_of_files() {
             };
             let one = score(1);
             assert_eq!(row_groups(&place.path("out.parquet")).iter().sum::<i64>(), rows);
-            for threads in [2, 3] {
+            for threads in [2, 3, 9] {
                 assert!(score(threads) == one, "{data} {options} with {threads} threads");
             }
         }
@@ -231,9 +238,10 @@ fn predictions_keep_the_order_of_files() {
 fn chosen_rows_keep_their_order() {
     let place = in_pieces();
     let ctx = ordered();
-    let sql = predict(&place, &ctx, "all.parquet");
     rows(&ctx, &two_threads(), "SET datafusion.execution.parquet.pushdown_filters = true");
-    let sql = format!("{sql} WHERE f0 > -20 AND id % 3 = 1");
+    // Of the first piece and of pages of the last no rows are read.
+    let condition = "WHERE id BETWEEN 70000 AND 140000 AND f0 > -20 AND id % 3 = 1";
+    let sql = predict(&place, &ctx, "all.parquet", condition);
     let one = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = |rows: &[RecordBatch]| pretty_format_batches(rows).unwrap().to_string();
     let expected = text(&rows(&ctx, &one, &sql));
@@ -246,19 +254,22 @@ fn chosen_rows_keep_their_order() {
 fn rows_that_wait_for_others_count_as_memory() {
     let place = in_pieces();
     let ctx = ordered();
-    let sql = predict(&place, &ctx, "all.parquet");
+    let sql = predict(&place, &ctx, "all.parquet", "");
     let reserved = || ctx.runtime_env().memory_pool.reserved();
-    // The first batch, and the first when all others of its piece and some of the next ones wait.
-    let begin = async || {
-        let mut rows = ctx.sql(&sql).await.unwrap().execute_stream().await.unwrap();
-        let first = rows.try_next().await.unwrap().unwrap();
-        let waiting = async {
-            while reserved() < 9 * first.get_array_memory_size() {
+    let until = async |what: &str, reached: &dyn Fn(usize) -> bool| {
+        let wait = async {
+            while !reached(reserved()) {
                 tokio::task::yield_now().await;
             }
         };
-        let patience = std::time::Duration::from_secs(60);
-        tokio::time::timeout(patience, waiting).await.expect("rows wait");
+        tokio::time::timeout(std::time::Duration::from_secs(60), wait).await.expect(what);
+    };
+    // The first batch, when all others of its piece and some of the next ones wait.
+    let begin = async || {
+        let mut rows = ctx.sql(&sql).await.unwrap().execute_stream().await.unwrap();
+        let first = rows.try_next().await.unwrap().unwrap();
+        let many = 9 * first.get_array_memory_size();
+        until("rows wait", &|reserved| reserved >= many).await;
         (first, rows)
     };
     let runtime =
@@ -275,9 +286,7 @@ fn rows_that_wait_for_others_count_as_memory() {
         assert!(reserved() < 8192, "{}", reserved());
         let (_, rows) = begin().await;
         drop(rows);
-        while reserved() >= 8192 {
-            tokio::task::yield_now().await;
-        }
+        until("nothing waits", &|reserved| reserved < 8192).await;
     });
 }
 
@@ -295,7 +304,7 @@ fn a_damaged_page_is_told_when_its_turn_comes() {
     bytes[page.offset as usize..][..1000].fill(0xff);
     place.write("all.parquet", bytes);
     let ctx = ordered();
-    let sql = predict(&place, &ctx, "all.parquet");
+    let sql = predict(&place, &ctx, "all.parquet", "");
     two_threads().block_on(async {
         let mut stream = ctx.sql(&sql).await.unwrap().execute_stream().await.unwrap();
         let mut rows = 0;

@@ -115,23 +115,23 @@ impl Likelihood {
 
     /// Writes the log-likelihood of some rows under every group into `out`, row by row.
     pub(in crate::models) fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>) {
-        Self::write_each(rows, range, [(self, out)]);
+        Self::write_each(rows, range, &mut [(self, out)]);
     }
 
     /// As [`Likelihood::write`] for several that have the same features and pooled statistics:
     /// numbers are centred and scaled once for all of them.
-    pub(in crate::models) fn write_each<const N: usize>(
+    pub(in crate::models) fn write_each(
         rows: &Rows,
         range: Range<usize>,
-        mut each: [(&Self, &mut Vec<f64>); N],
+        each: &mut [(&Self, &mut Vec<f64>)],
     ) {
-        for (likelihood, out) in &mut each {
+        for (likelihood, out) in each.iter_mut() {
             out.clear();
             for _ in range.clone() {
                 out.extend_from_slice(&likelihood.constant);
             }
         }
-        Dense::add_each(rows, range.clone(), &mut each);
+        Dense::add_each(rows, range.clone(), each);
         if rows.sparse.entries() == 0 && rows.category_width == 0 && rows.open_present.is_empty() {
             return;
         }
@@ -195,11 +195,7 @@ impl Dense {
     }
 
     /// Adds what numbers say of each row to the place of each likelihood.
-    fn add_each<const N: usize>(
-        rows: &Rows,
-        range: Range<usize>,
-        each: &mut [(&Likelihood, &mut Vec<f64>); N],
-    ) {
+    fn add_each(rows: &Rows, range: Range<usize>, each: &mut [(&Likelihood, &mut Vec<f64>)]) {
         let Some(Some(first)) = each.first().map(|(likelihood, _)| &likelihood.dense) else {
             return;
         };

@@ -95,7 +95,7 @@ impl Cascade {
         labels: &mut Vec<f64>,
         sizes: &mut Vec<f64>,
     ) {
-        let each = [(&self.of_labels, &mut *labels), (&self.of_sizes, &mut *sizes)];
+        let each = &mut [(&self.of_labels, &mut *labels), (&self.of_sizes, &mut *sizes)];
         Likelihood::write_each(rows, range, each);
         self.add_prior(labels);
         let width = self.of_sizes.groups().max(1);
@@ -187,9 +187,9 @@ impl Scorer for Cascade {
         out.clear();
         out.reserve(rows.len * self.labels);
         let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        let outside_labels = self.outside_labels();
         for range in blocks(rows.len) {
-            let outside_labels = self.outside_labels();
-            let each = [(&self.of_labels, &mut inside), (outside_labels, &mut outside)];
+            let each = &mut [(&self.of_labels, &mut inside), (outside_labels, &mut outside)];
             Likelihood::write_each(rows, range, each);
             let pairs = inside.iter().zip(&outside).zip(self.prior_log_odds.iter().cycle());
             out.extend(pairs.map(|((i, o), p)| i - o + p));

@@ -1,16 +1,18 @@
 //! Partitions that follow each other, several of them computed at a time.
 
-use crate::sql::pieces::AHEAD;
+use crate::sql::pieces::ahead;
 use crate::sql::workers;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::utils::memory::get_record_batch_memory_size;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
 use futures::{StreamExt, stream};
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,9 +20,9 @@ use std::sync::Arc;
 
 /// The rows of all partitions of its input, one partition after the other.
 ///
-/// As many are computed at a time as have [`AHEAD`] rows for each thread, each by one task from the
-/// file to the prediction, so that a batch is in the cache of the processor that goes on with it.
-/// Batches wait until all before them have left.
+/// As many are computed at a time as have a piece's rows ([`ahead`]) for each thread, each by one task
+/// from the file to the prediction, so that a batch is in the cache of the processor that goes on with
+/// it. Batches wait until all before them have left.
 #[derive(Debug)]
 pub(in crate::sql) struct InOrder {
     input: Arc<dyn ExecutionPlan>,
@@ -76,22 +78,34 @@ impl ExecutionPlan for InOrder {
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.input));
+        let partitions = input.output_partitioning().partition_count();
+        if partitions != self.lengths.len() {
+            let text = format!("{} pieces became {partitions} partitions", self.lengths.len());
+            return Err(DataFusionError::Internal(text));
+        }
         Ok(Arc::new(InOrder::new(input, Arc::clone(&self.lengths), &self.properties)))
     }
 
     fn execute(
         &self,
-        _partition: usize,
+        partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            let text = format!("rows in order are one partition, and {partition} is asked for");
+            return Err(DataFusionError::Internal(text));
+        }
+        let threads = workers();
         let consumer = MemoryConsumer::new("rows that wait for those before them");
         let work = Work {
             input: Arc::clone(&self.input),
             waiting: Arc::new(consumer.register(context.memory_pool())),
             context,
             lengths: Arc::clone(&self.lengths),
-            most: workers() * AHEAD,
+            most_rows: threads * ahead(threads),
+            most: 4 * threads,
             running: VecDeque::new(),
+            rows: 0,
             next: 0,
         };
         let batches = stream::try_unfold(work, async |mut work| {
@@ -107,13 +121,16 @@ struct Work {
     input: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     lengths: Arc<[usize]>,
-    /// Partitions are begun as long as those that run have fewer rows.
+    /// Partitions are begun as long as those that run are fewer and have fewer rows.
+    most_rows: usize,
     most: usize,
     running: VecDeque<(usize, SendableRecordBatchStream)>,
+    /// How many rows those read that run.
+    rows: usize,
     /// The partition that is begun next.
     next: usize,
-    /// Counts batches that wait. It does not refuse them: they are few, and how many there are when
-    /// a limit is reached would be a matter of chance.
+    /// Counts batches that wait, so that others who ask for memory know of them. It refuses none: they
+    /// were computed already, and to leave takes no more memory than to wait.
     waiting: Arc<MemoryReservation>,
 }
 
@@ -128,24 +145,29 @@ impl Work {
                     self.waiting.shrink(get_record_batch_memory_size(&batch));
                     return Ok(Some(batch));
                 }
-                None => self.running.pop_front(),
-            };
+                None => {
+                    let ended = self.running.pop_front();
+                    self.rows -= ended.map_or(0, |(rows, _)| rows);
+                }
+            }
         }
     }
 
     fn begin(&mut self) {
-        let rows = |work: &Self| work.running.iter().map(|(rows, _)| rows).sum::<usize>();
-        while rows(self) < self.most
+        while self.rows < self.most_rows
+            && self.running.len() < self.most
             && let Some(&length) = self.lengths.get(self.next)
         {
             self.running.push_back((length, self.run(self.next, length)));
+            self.rows += length;
             self.next += 1;
         }
     }
 
     /// A partition of so many rows, computed by a task.
     fn run(&self, partition: usize, rows: usize) -> SendableRecordBatchStream {
-        // All of them may wait. Files and row groups end within batches.
+        // All of them may wait. Where batches end with row groups there are more, and they stop here
+        // until it is their turn.
         let batches = 2 + rows.div_ceil(self.context.session_config().batch_size());
         let mut stream = RecordBatchReceiverStream::builder(self.input.schema(), batches);
         let (sender, waiting) = (stream.tx(), Arc::clone(&self.waiting));
