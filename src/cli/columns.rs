@@ -165,6 +165,12 @@ impl ColumnOptions {
         self.labels.iter().any(|p| Pattern::new(p).matches(column))
     }
 
+    /// The label columns of a table.
+    pub(super) fn label_columns(&self, schema: &SchemaRef) -> Vec<String> {
+        let names = schema.fields().iter().map(|f| f.name());
+        names.filter(|name| self.is_label(name)).cloned().collect()
+    }
+
     /// The label sets of a table, as an SQL expression; in `csv` an empty field is NULL.
     ///
     /// # Errors
@@ -261,16 +267,26 @@ impl ColumnOptions {
         if alone || !known.iter().all(|f| f.column) {
             return Ok(features);
         }
-        let given = (model.algorithm().features)(model.spec())?.given_size;
-        Ok(schema
-            .fields()
-            .iter()
-            .map(|f| f.name().clone())
-            .filter(|name| {
-                given.as_ref() == Some(name) || known.iter().any(|f| is_in(name, &f.name))
-            })
-            .collect())
+        let needed = needed(model)?;
+        Ok(schema.fields().iter().map(|f| f.name().clone()).filter(|name| needed(name)).collect())
     }
+}
+
+/// Those of the columns given to a model that it reads.
+pub(super) fn read_by(model: &Model, columns: &[String]) -> Result<Vec<String>> {
+    let needed = needed(model)?;
+    // One column alone gives its entries no prefix.
+    let alone = columns.len() == 1;
+    Ok(columns.iter().filter(|name| alone || needed(name)).cloned().collect())
+}
+
+/// Which columns the features of `model` are in, and the size of the set to predict.
+fn needed(model: &Model) -> Result<impl Fn(&str) -> bool> {
+    let known = model.space().features.features();
+    let given = (model.algorithm().features)(model.spec())?.given_size;
+    Ok(move |name: &str| {
+        given.as_deref() == Some(name) || known.iter().any(|f| is_in(name, &f.name))
+    })
 }
 
 /// Whether `feature` is `column`, or a field, key or entry of it.
