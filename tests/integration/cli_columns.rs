@@ -123,3 +123,59 @@ fn a_field_of_json_may_be_missing_anywhere() {
     }
     place.ok(&split("score --model m.labelflow f1 -o s.parquet"));
 }
+
+/// `score` has the options of `fit`; what they say has to agree with the model.
+#[test]
+fn options_that_would_do_nothing_in_score_are_refused() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    let score = |options: &str| {
+        split("score --model m.labelflow t.parquet -o s.parquet")
+            .into_iter()
+            .chain(split(options))
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    let names = "the columns are: id, f0, f1, f2, f3, labels";
+    let needs = |column: &str, option: &str| {
+        format!(
+            "the model needs column `{column}`, which {option} leaves out: score with it, or fit a \
+             model without it"
+        )
+    };
+    for (options, message) in [
+        ("--exclude f1", needs("f1", "--exclude")),
+        ("--exclude f*", format!("there is no feature column besides labels; {names}")),
+        ("--features f0", needs("f1", "--features")),
+        ("--features f* --exclude *2", needs("f2", "--exclude")),
+        ("--labels f3", needs("f3", "--labels")),
+        ("--labels nope", format!("no column matches `nope`; {names}")),
+        ("--labels labels --labels l_*", format!("no column matches `l_*`; {names}")),
+        ("--exclude nope", format!("no column matches `nope`; {names}")),
+    ] {
+        let words = score(options);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        assert_eq!(place.failure(&words), (2, format!("error: {message}")), "{options}");
+    }
+    for options in ["", "--labels labels", "--features f*", "--exclude id --exclude labels"] {
+        let words = score(options);
+        place.ok(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let count = place.rows("SELECT count(predicted_labels) FROM 's.parquet'");
+        assert_eq!(count, ["200"], "{options}");
+    }
+    // Columns that the model does not know may be left out, and need not be there.
+    place.rows("COPY (SELECT f0, f1, f2, f3, 7 AS g FROM 't.parquet') TO 'new.parquet'");
+    place.ok(&split("score --model m.labelflow new.parquet --exclude g -o s.parquet"));
+    // Which column is the vector, and which text holds labels, has to be told.
+    place.rows(
+        "COPY (SELECT [f0, f1] AS v, array_to_string(labels, ';') AS tags FROM 't.parquet') \
+         TO 'vector.parquet'",
+    );
+    place.ok(&split("fit vector.parquet --labels tags -o v.labelflow"));
+    let command = split("score --model v.labelflow vector.parquet -o s.parquet");
+    place.failure(&command);
+    place.ok(&[&command[..], &["--labels", "tags"]].concat());
+    place.write("codes.csv", "f0,f1,f2,f3,code\n1,2,3,4,007\n");
+    place.ok(&split("score --model m.labelflow codes.csv --labels code -o s.csv"));
+    assert!(String::from_utf8(place.bytes("s.csv")).unwrap().contains(",007,"));
+}
