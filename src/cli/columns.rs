@@ -300,13 +300,22 @@ fn check_patterns<'a>(
     mut patterns: impl Iterator<Item = &'a String>,
 ) -> Result<()> {
     let names = || schema.fields().iter().map(|f| f.name().as_str());
-    match patterns.find(|pattern| !names().any(|name| matches(pattern, name))) {
-        None => Ok(()),
-        Some(pattern) => Err(Error::not_found(format!(
-            "no column matches `{pattern}`; the columns are: {}",
-            names().collect::<Vec<_>>().join(", ")
-        ))),
-    }
+    let Some(pattern) = patterns.find(|pattern| !names().any(|name| matches(pattern, name))) else {
+        return Ok(());
+    };
+    let maps = schema.fields().iter().filter(|f| matches!(f.data_type(), DataType::Map(..)));
+    let maps: Vec<String> = maps.map(|f| format!("`{}`", f.name())).collect();
+    let keys = match &maps[..] {
+        [] => String::new(),
+        maps => format!(
+            "; the keys of {}, such as the attributes of a sparse ARFF file, cannot be chosen one by one",
+            maps.join(" and ")
+        ),
+    };
+    Err(Error::not_found(format!(
+        "no column matches `{pattern}`; the columns are: {}{keys}",
+        names().collect::<Vec<_>>().join(", ")
+    )))
 }
 
 /// Those of the columns given to a model that it reads.

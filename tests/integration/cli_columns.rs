@@ -179,3 +179,25 @@ fn options_that_would_do_nothing_in_score_are_refused() {
     place.ok(&split("score --model m.labelflow codes.csv --labels code -o s.csv"));
     assert!(String::from_utf8(place.bytes("s.csv")).unwrap().contains(",007,"));
 }
+
+/// The attributes of a sparse file are keys of maps.
+#[test]
+fn keys_are_not_chosen_one_by_one() {
+    let place = Workplace::new();
+    place.write(
+        "s.arff",
+        "@relation 'r: -C 1'\n@attribute l {0,1}\n@attribute abdominal numeric\n\
+         @attribute b {0,1}\n@data\n{0 1, 1 3}\n{2 1}\n",
+    );
+    let keys = "such as the attributes of a sparse ARFF file, cannot be chosen one by one";
+    for option in ["--exclude", "--features"] {
+        let expected = format!(
+            "error: no column matches `abdominal`; the columns are: features, flags, labels; the \
+             keys of `features` and `flags`, {keys}"
+        );
+        let command = ["fit", "s.arff", option, "abdominal", "-o", "x"];
+        assert_eq!(place.failure(&command), (2, expected));
+    }
+    place.ok(&split("fit s.arff --exclude flags -o x"));
+    assert_eq!(place.rows("SELECT model_info('x')['features']"), ["abdominal"]);
+}
