@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub(super) struct ColumnOptions {
     /// The column of labels: lists, or texts such as `a;b`. A pattern in which `*` stands for any
     /// characters, or several names, choose columns of 0 and 1 instead, one for each label.
-    #[arg(long, default_value = "labels", value_name = "COLUMN")]
+    #[arg(long, default_value = LABELS, value_name = "COLUMN")]
     pub(super) labels: Vec<String>,
     /// A column that is a feature; `*` stands for any characters. All but labels when not given.
     #[arg(long, value_name = "PATTERN")]
@@ -31,7 +31,7 @@ pub(super) struct ColumnOptions {
 
 impl Default for ColumnOptions {
     fn default() -> Self {
-        let labels = vec!["labels".to_string()];
+        let labels = vec![LABELS.to_string()];
         ColumnOptions { labels, features: Vec::new(), exclude: Vec::new(), labels_xml: None }
     }
 }
@@ -132,6 +132,8 @@ fn counting(spec: &mut Spec) -> Result<Option<&mut Spec>> {
 
 /// The name of a column that is taken to be a row number.
 pub(super) const ID: &str = "id";
+/// The name of the label column where none is given.
+const LABELS: &str = "labels";
 
 impl ColumnOptions {
     /// How the files of a command become tables.
@@ -163,6 +165,12 @@ impl ColumnOptions {
 
     fn is_label(&self, column: &str) -> bool {
         self.labels.iter().any(|p| Pattern::new(p).matches(column))
+    }
+
+    /// The label columns of a table.
+    pub(super) fn label_columns(&self, schema: &SchemaRef) -> Vec<String> {
+        let names = schema.fields().iter().map(|f| f.name());
+        names.filter(|name| self.is_label(name)).cloned().collect()
     }
 
     /// The label sets of a table, as an SQL expression; in `csv` an empty field is NULL.
@@ -216,14 +224,7 @@ impl ColumnOptions {
     /// A pattern that matches nothing lists the columns; so does a table without features.
     pub(super) fn features(&self, schema: &SchemaRef) -> Result<Vec<String>> {
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        for pattern in self.features.iter().chain(&self.exclude) {
-            if !names.iter().any(|n| matches(pattern, n)) {
-                return Err(Error::not_found(format!(
-                    "no column matches `{pattern}`; the columns are: {}",
-                    names.join(", ")
-                )));
-            }
-        }
+        check_patterns(schema, self.features.iter().chain(&self.exclude))?;
         let wanted = |name: &&&str| {
             let excluded = self.exclude.iter().any(|p| matches(p, name));
             let chosen = if self.features.is_empty() {
@@ -252,8 +253,14 @@ impl ColumnOptions {
 
     /// The columns a model is given: the one column of maps, lists or structs there is, or those it
     /// knows when all its features are columns.
+    ///
+    /// # Errors
+    ///
+    /// A pattern that matches nothing, and a column that the model needs and is told to do without.
     pub(super) fn for_model(&self, schema: &SchemaRef, model: &Model) -> Result<Vec<String>> {
         let known = model.space().features.features();
+        // Rows to score may have no labels.
+        check_patterns(schema, self.labels.iter().filter(|label| *label != LABELS))?;
         let features = self.features(schema)?;
         let alone = matches!(&features[..], [only] if schema
             .field_with_name(only)
@@ -261,16 +268,71 @@ impl ColumnOptions {
         if alone || !known.iter().all(|f| f.column) {
             return Ok(features);
         }
-        let given = (model.algorithm().features)(model.spec())?.given_size;
-        Ok(schema
-            .fields()
-            .iter()
-            .map(|f| f.name().clone())
-            .filter(|name| {
-                given.as_ref() == Some(name) || known.iter().any(|f| is_in(name, &f.name))
-            })
-            .collect())
+        let needed = needed(model)?;
+        let names = schema.fields().iter().map(|f| f.name());
+        let names: Vec<String> = names.filter(|name| needed(name)).cloned().collect();
+        match names.iter().find_map(|name| Some((name, self.leaves_out(name)?))) {
+            Some((name, option)) => Err(Error::usage(format!(
+                "the model needs column `{name}`, which {option} leaves out: score with it, or fit a \
+                 model without it"
+            ))),
+            None => Ok(names),
+        }
     }
+
+    /// The option by which somebody says that a column is no feature.
+    fn leaves_out(&self, column: &str) -> Option<&'static str> {
+        let in_any = |patterns: &[String]| patterns.iter().any(|p| matches(p, column));
+        if in_any(&self.exclude) {
+            Some("--exclude")
+        } else if !self.features.is_empty() && !in_any(&self.features) {
+            Some("--features")
+        } else {
+            // A feature may be called as the label column is where none is given.
+            (column != LABELS && self.is_label(column)).then_some("--labels")
+        }
+    }
+}
+
+/// Refuses patterns that match no column.
+fn check_patterns<'a>(
+    schema: &SchemaRef,
+    mut patterns: impl Iterator<Item = &'a String>,
+) -> Result<()> {
+    let names = || schema.fields().iter().map(|f| f.name().as_str());
+    let Some(pattern) = patterns.find(|pattern| !names().any(|name| matches(pattern, name))) else {
+        return Ok(());
+    };
+    let maps = schema.fields().iter().filter(|f| matches!(f.data_type(), DataType::Map(..)));
+    let maps: Vec<String> = maps.map(|f| format!("`{}`", f.name())).collect();
+    let keys = match &maps[..] {
+        [] => String::new(),
+        maps => format!(
+            "; the keys of {}, such as the attributes of a sparse ARFF file, cannot be chosen one by one",
+            maps.join(" and ")
+        ),
+    };
+    Err(Error::not_found(format!(
+        "no column matches `{pattern}`; the columns are: {}{keys}",
+        names().collect::<Vec<_>>().join(", ")
+    )))
+}
+
+/// Those of the columns given to a model that it reads.
+pub(super) fn read_by(model: &Model, columns: &[String]) -> Result<Vec<String>> {
+    let needed = needed(model)?;
+    // One column alone gives its entries no prefix.
+    let alone = columns.len() == 1;
+    Ok(columns.iter().filter(|name| alone || needed(name)).cloned().collect())
+}
+
+/// Which columns the features of `model` are in, and the size of the set to predict.
+fn needed(model: &Model) -> Result<impl Fn(&str) -> bool> {
+    let known = model.space().features.features();
+    let given = (model.algorithm().features)(model.spec())?.given_size;
+    Ok(move |name: &str| {
+        given.as_deref() == Some(name) || known.iter().any(|f| is_in(name, &f.name))
+    })
 }
 
 /// Whether `feature` is `column`, or a field, key or entry of it.

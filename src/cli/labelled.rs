@@ -2,8 +2,8 @@
 
 use super::columns::{ColumnOptions, LabelOptions, is_in, list, literal};
 use super::output::tell;
-use crate::error::Result;
-use crate::sql::{FileTables, SessionOptions, from_datafusion, session};
+use crate::error::{Error, Result};
+use crate::sql::{FileTables, Gap, SessionOptions, from_datafusion, session};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::prelude::{DataFrame, SessionContext};
 
@@ -24,7 +24,7 @@ impl LabelledTable {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, or columns that are not there.
+    /// A file that cannot be read, or columns that are not there, in one file of several too.
     pub(super) async fn open(
         input: &str,
         columns: &ColumnOptions,
@@ -39,7 +39,17 @@ impl LabelledTable {
         if let Some(note) = columns.note(schema) {
             tell(&format!("note: {note}"));
         }
-        let features = list(&columns.features(schema)?);
+        let features = columns.features(schema)?;
+        let targets = columns.label_columns(schema);
+        let used = [&targets[..], &features[..]].concat();
+        let way_out = |column: &String| match targets.contains(column) {
+            true => "leave the file out, or add the column, NULL where labels are not known".into(),
+            false => {
+                format!("leave the column out with `--exclude {column}`, or leave the file out")
+            }
+        };
+        refuse_gap(&ctx, &data, input, &used, way_out).await?;
+        let features = list(&features);
         let schema = SchemaRef::clone(schema);
         Ok(LabelledTable { ctx, schema, table, labels, features })
     }
@@ -57,4 +67,26 @@ impl LabelledTable {
     pub(super) async fn query(&self, sql: &str) -> Result<DataFrame> {
         self.ctx.sql(sql).await.map_err(from_datafusion)
     }
+}
+
+/// Refuses a table of which one file lacks one of `columns`: its rows would be read as if the values
+/// were not known.
+///
+/// # Errors
+///
+/// Names the file and the column, and what to do by `way_out`.
+pub(super) async fn refuse_gap(
+    ctx: &SessionContext,
+    data: &DataFrame,
+    input: &str,
+    columns: &[String],
+    way_out: impl Fn(&String) -> String,
+) -> Result<()> {
+    let Some(Gap { file, column }) = FileTables::gap(ctx, data, columns).await? else {
+        return Ok(());
+    };
+    Err(Error::incompatible(format!(
+        "file `{file}` has no column `{column}`, which other files of `{input}` have: {}",
+        way_out(&column)
+    )))
 }

@@ -28,6 +28,7 @@ mod sql;
 mod stream;
 
 use crate::error::{Error, Result};
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::future::Future;
 use std::process::ExitCode;
@@ -73,8 +74,13 @@ pub fn main() -> ExitCode {
     match run(std::env::args_os()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(error)) => {
-            // Help and version are no failures; clap prints each to its stream.
-            let _ = error.print();
+            let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            if error.use_stderr() && !is_help {
+                output::tell(&one_sentence(&error.to_string()));
+            } else {
+                // Help and version are no failures; clap prints each to its stream.
+                let _ = error.print();
+            }
             ExitCode::from(error.exit_code() as u8)
         }
         // Whoever closes the pipe has read enough.
@@ -87,6 +93,17 @@ pub fn main() -> ExitCode {
             ExitCode::from(if error.kind().is_user_error() { 2 } else { 1 })
         }
     }
+}
+
+/// A message of clap, which has a paragraph for what is wrong, for what may be meant and for how the
+/// command is called: the last is left to --help.
+fn one_sentence(message: &str) -> String {
+    let paragraphs = message.trim_end().trim_end_matches('.').split("\n\n");
+    let parts = paragraphs
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|part| !part.is_empty() && !part.starts_with("Usage:"))
+        .map(|part| part.replace("For more information, try", "for more information, try"));
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 enum Failure {

@@ -1,6 +1,7 @@
 //! `labelflow score`: `predict_labels` into a file.
 
-use super::columns::{ColumnOptions, list, literal};
+use super::columns::{ColumnOptions, list, literal, read_by};
+use super::labelled::refuse_gap;
 use super::sink::{FileFormat, write_rows};
 use super::{block_on, output};
 use crate::error::{Error, Result};
@@ -74,6 +75,8 @@ impl Score {
             // Let the model say which feature it misses.
             model.check_features(&DataType::Struct(schema.fields().clone()))?;
         }
+        let way_out = |_: &String| "the model needs it: add it, or leave the file out".to_string();
+        refuse_gap(&ctx, &data, &self.input, &read_by(model, &features)?, way_out).await?;
         let features = list(&features);
         let file = literal(&self.model.to_string_lossy());
         let predicted = match self.top {

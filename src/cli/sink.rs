@@ -9,7 +9,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Field, Fields, UInt64Type};
 use arrow::ipc::writer::StreamWriter;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{DataFrame, SessionContext};
 use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::BufWriter;
@@ -42,6 +42,11 @@ impl FileFormat {
             Some("json" | "jsonl" | "ndjson") => Ok(FileFormat::Json),
             Some("arrow") => Ok(FileFormat::Arrow),
             Some("arrows") => Ok(FileFormat::Arrows),
+            Some("labelflow") => Err(Error::usage(format!(
+                "output `{}`: a model file is written by `labelflow fit` and `labelflow merge`; models \
+                 among rows are kept in a column of .parquet, .arrow or .arrows",
+                path.display()
+            ))),
             _ => Err(Error::usage(format!(
                 "output `{}`: give the file one of the extensions .parquet, .csv, .json, .jsonl, \
                  .arrow, .arrows",
@@ -51,7 +56,7 @@ impl FileFormat {
     }
 
     /// The name DataFusion has for it.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             FileFormat::Parquet => "PARQUET",
             FileFormat::Csv => "CSV",
@@ -74,7 +79,10 @@ pub(super) async fn write_rows(
     bar: &ProgressBar,
 ) -> Result<u64> {
     let rows = match format {
-        FileFormat::Arrows => write_stream(ctx, query, name, bar).await?,
+        FileFormat::Arrows => {
+            let query = ctx.sql(query).await.map_err(from_datafusion)?;
+            write_stream(query, name, bar).await?
+        }
         _ => {
             let copy = copy_statement(query, ctx, name, format).await?;
             let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
@@ -102,13 +110,9 @@ fn unwritten(error: Error) -> Error {
     Error::new(ErrorKind::Io, text).with_source(error)
 }
 
-async fn write_stream(
-    ctx: &SessionContext,
-    query: &str,
-    name: &str,
-    bar: &ProgressBar,
-) -> Result<u64> {
-    let query = ctx.sql(query).await.map_err(from_datafusion)?;
+/// Writes the rows of `query` to the Arrow IPC stream `name`, which DataFusion does not do; returns
+/// how many there are.
+pub(super) async fn write_stream(query: DataFrame, name: &str, bar: &ProgressBar) -> Result<u64> {
     let failed = |e| Error::io(format!("output `{name}`"), e);
     let file = BufWriter::new(File::create(name).map_err(failed)?);
     let mut writer = StreamWriter::try_new(file, query.schema().as_arrow())?;

@@ -30,7 +30,7 @@ pub use error::{from_datafusion, to_datafusion};
 pub(crate) use query::RowsRead;
 pub use query::{Progress, RunningQuery, run_each, run_to_end};
 pub use session::{SessionOptions, session};
-pub use tables::{FileOptions, FileTables, enable_file_tables};
+pub use tables::{FileOptions, FileTables, Gap, enable_file_tables};
 
 use crate::models::Registry;
 use cache::ModelCache;

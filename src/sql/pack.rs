@@ -136,6 +136,7 @@ impl PackFeatures {
     fn pack_call(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         match expr {
             Expr::ScalarFunction(ScalarFunction { func, mut args }) => {
+                refuse_wildcard(func.name(), &args)?;
                 let packed = self.pack_arguments(func.name(), &mut args, schema)?;
                 if let Some(scoring) = func.inner().downcast_ref::<Scoring>() {
                     scoring.check_object(&args, schema).map_err(to_datafusion)?;
@@ -144,6 +145,7 @@ impl PackFeatures {
             }
             Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
                 refuse_distinct(func.name(), params.distinct)?;
+                refuse_wildcard(func.name(), &params.args)?;
                 let packed = self.pack_arguments(func.name(), &mut params.args, schema)?;
                 Ok(transformed(Expr::AggregateFunction(AggregateFunction { func, params }), packed))
             }
@@ -151,6 +153,7 @@ impl PackFeatures {
             Expr::WindowFunction(mut window) => {
                 let WindowFunction { fun, params } = window.as_mut();
                 refuse_distinct(fun.name(), params.distinct)?;
+                refuse_wildcard(fun.name(), &params.args)?;
                 let mut packed = self.pack_arguments(fun.name(), &mut params.args, schema)?;
                 if fun.name() == learn::NAME && params.args.len() == 3 {
                     // The frame as a constant: the function keeps what it knows of it by itself.
@@ -249,6 +252,24 @@ fn refuse_distinct(function: &str, is_distinct: bool) -> Result<()> {
         Some(definition) => {
             let write = &definition.syntax;
             let problem = format!("{function}: {NO_DISTINCT}; write {write}");
+            Err(to_datafusion(Error::usage(problem)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses `f(*)` and `f(t.*)` for all functions of labelflow: DataFusion gives them the wildcard as
+/// one argument without a type.
+fn refuse_wildcard(function: &str, arguments: &[Expr]) -> Result<()> {
+    #[expect(deprecated)]
+    let is_wildcard = |e: &Expr| matches!(e, Expr::Wildcard { .. });
+    match definition(function).filter(|_| arguments.iter().any(is_wildcard)) {
+        Some(definition) => {
+            let write = &definition.syntax;
+            let problem = format!(
+                "{function}: `*` cannot be an argument: list the columns, or give features as one \
+                 struct, {{a: a, b: b}}; write {write}"
+            );
             Err(to_datafusion(Error::usage(problem)))
         }
         None => Ok(()),

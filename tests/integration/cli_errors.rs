@@ -529,13 +529,31 @@ fn decay_by_a_text_is_refused() {
 }
 
 #[test]
-fn bad_usage_is_told_by_clap() {
+fn bad_usage_is_one_sentence() {
     let place = Workplace::with_data();
-    for command in ["fit t.parquet", "nothing", "fit t.parquet --threads x -o m", "merge -o x"] {
-        let (code, text) = place.failure(&split(command));
-        assert_eq!(code, 2, "{command}");
-        assert!(text.starts_with("error: "), "{command}: {text}");
+    for (command, message) in [
+        ("nothing", "unrecognized subcommand 'nothing'"),
+        ("fit t.parquet", "the following required arguments were not provided: --output <FILE>"),
+        (
+            "fit t.parquet --threads x -o m",
+            "invalid value 'x' for '--threads <N>': invalid digit found in string",
+        ),
+        ("merge -o x", "the following required arguments were not provided: <MODEL>..."),
+        (
+            "score --top -1",
+            "unexpected argument '-1' found; tip: to pass '-1' as a value, use '-- -1'",
+        ),
+        (
+            "describe t.parquet --format x",
+            "invalid value 'x' for '--format <FORMAT>' [possible values: table, csv, json]",
+        ),
+    ] {
+        let expected = format!("error: {message}; for more information, try '--help'");
+        assert_eq!(place.failure(&split(command)), (2, expected), "{command}");
     }
+    // Without any argument, help is what is wanted.
+    let (code, text) = place.failure(&[]);
+    assert!(code == 2 && text.contains("Usage: labelflow <COMMAND>"), "{text}");
 }
 
 #[test]

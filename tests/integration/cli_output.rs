@@ -77,3 +77,55 @@ fn a_full_standard_output_is_told() {
         assert_eq!(text.lines().last(), Some(told), "{command}");
     }
 }
+
+/// `COPY` writes what the other commands write.
+#[test]
+fn copy_has_the_format_of_the_extension() {
+    let place = Workplace::with_data();
+    let wanted = place.rows("SELECT * FROM 't.parquet' ORDER BY id");
+    for file in ["x.parquet", "x.json", "x.jsonl", "x.ndjson", "x.arrow", "x.arrows"] {
+        let copy = format!("COPY (SELECT * FROM 't.parquet' ORDER BY id) TO '{file}'");
+        assert_eq!(place.rows(&copy), ["200"], "{file}");
+        let columns = "id, f0, f1, f2, f3, labels";
+        let rows = place.rows(&format!("SELECT {columns} FROM '{file}' ORDER BY id"));
+        assert_eq!(rows, wanted, "{file}");
+        let plan = place.ok(&["sql", &format!("EXPLAIN {copy}")]);
+        assert!(plan.contains("CopyTo: "), "{file}: {plan}");
+    }
+    // A stream, as its name says, and not a file.
+    place.ok(&split("import t.parquet i.arrows"));
+    for file in ["i.arrows", "x.arrows"] {
+        assert_eq!(place.bytes(file)[..4], [0xff; 4], "{file}");
+    }
+    assert_eq!(place.bytes("x.arrow")[..6], *b"ARROW1");
+    place.write("x.arrows", "old");
+    let before = place.files(".");
+    for (copy, message) in [
+        (
+            "COPY (SELECT 1 / (id - 199) AS x FROM 't.parquet') TO 'x.arrows'",
+            "Arrow error: Divide by zero error",
+        ),
+        (
+            "COPY (SELECT 1 AS x) TO 'no/x.arrows'",
+            "the directory `no` of output `no/x.arrows` does not exist: create it first",
+        ),
+        (
+            "COPY (SELECT 1 AS x) TO 'file:///tmp/x.arrows'",
+            "output `file:///tmp/x.arrows`: .arrows is written to a path and not to a URL: write .arrow \
+             or .parquet",
+        ),
+        (
+            "COPY (SELECT 1 AS x) TO 'x.svm'",
+            "output `x.svm`: give the file one of the extensions .parquet, .csv, .json, .jsonl, \
+             .arrow, .arrows",
+        ),
+        (
+            "COPY (SELECT 1 AS x) TO 'x.labelflow'",
+            "output `x.labelflow`: a model file is written by `labelflow fit` and `labelflow merge`; \
+             models among rows are kept in a column of .parquet, .arrow or .arrows",
+        ),
+    ] {
+        assert_eq!(place.failure(&["sql", copy]), (2, format!("error: {message}")), "{copy}");
+        assert_eq!((place.files("."), place.bytes("x.arrows")), (before.clone(), b"old".to_vec()));
+    }
+}

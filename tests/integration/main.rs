@@ -6,6 +6,7 @@
 
 mod algorithms;
 mod cli;
+mod cli_columns;
 mod cli_errors;
 mod cli_evaluate;
 mod cli_output;

@@ -1,9 +1,11 @@
 //! `COPY ... TO` whose output appears when it is complete.
 
-use crate::cli::sink::without_dictionary;
+use crate::cli::sink::{FileFormat, without_dictionary};
 use crate::error::{Error, Result};
 use crate::store::{AtomicFile, Unfinished};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::dml::CopyTo;
+use datafusion::sql::parser::Statement;
 use std::path::{Path, PathBuf};
 
 /// An output that is written under another name.
@@ -22,6 +24,53 @@ impl Output {
     }
 }
 
+/// Gives a `COPY` to a file the format of its extension, as the other commands understand it.
+///
+/// # Errors
+///
+/// An extension in which nothing is written.
+pub(super) fn name_format(statement: &mut Statement) -> Result<()> {
+    match statement {
+        Statement::Explain(explain) => name_format(&mut explain.statement)?,
+        Statement::CopyTo(copy) if copy.stored_as.is_none() => {
+            let target = Path::new(&copy.target);
+            if target.extension().is_some() {
+                copy.stored_as = Some(FileFormat::of(target)?.name().to_string());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The rows of a `COPY` that is to write an Arrow IPC stream, which DataFusion does not, and the file.
+///
+/// # Errors
+///
+/// A URL: it may belong to another store than the disks of this machine.
+pub(super) fn stream(plan: &LogicalPlan) -> Result<Option<(&LogicalPlan, &Path)>> {
+    let LogicalPlan::Copy(copy) = plan else { return Ok(None) };
+    let file = Path::new(&copy.output_url);
+    let is_arrow = copy.file_type.get_ext() == "arrow";
+    if !is_arrow || !is_file(copy) || FileFormat::of(file).ok() != Some(FileFormat::Arrows) {
+        return Ok(None);
+    }
+    if copy.output_url.contains("://") {
+        return Err(Error::usage(format!(
+            "output `{}`: .arrows is written to a path and not to a URL: write .arrow or .parquet",
+            copy.output_url
+        )));
+    }
+    Ok(Some((copy.input.as_ref(), file)))
+}
+
+/// Whether a `COPY` writes one file.
+fn is_file(copy: &CopyTo) -> bool {
+    Path::new(&copy.output_url).extension().is_some()
+        && copy.partition_by.is_empty()
+        && !copy.output_url.ends_with('/')
+}
+
 /// Lets a `COPY` to a file or directory of this machine write under a temporary name, and Parquet as
 /// the other commands write it. Files that are added to a directory get names of their own.
 pub(super) fn redirect(plan: &mut LogicalPlan) -> Result<Option<Output>> {
@@ -35,10 +84,7 @@ pub(super) fn redirect(plan: &mut LogicalPlan) -> Result<Option<Output>> {
         return Ok(None);
     }
     let destination = PathBuf::from(&copy.output_url);
-    let is_file = destination.extension().is_some()
-        && copy.partition_by.is_empty()
-        && !copy.output_url.ends_with('/');
-    let (output, temporary) = if is_file {
+    let (output, temporary) = if is_file(copy) {
         let file = AtomicFile::try_new(&destination)?;
         let temporary = text(file.temporary())?;
         (Output::File(file), temporary)

@@ -8,16 +8,19 @@ mod statements;
 
 use super::columns::{literal, quoted};
 use super::output::{Format, Printer};
+use super::sink::write_stream;
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
 use crate::sql::{FileOptions, SessionOptions, from_datafusion, run_each, session};
+use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use clap::Args;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{DataFrame, SessionContext};
 use datafusion::sql::parser::DFParser;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Arguments of `sql`.
 #[derive(Debug, Args)]
@@ -107,7 +110,8 @@ struct Runner {
 impl Runner {
     /// Runs the statements of `text` one after the other, up to the first that fails.
     async fn run_text(&mut self, text: &str) -> Result<()> {
-        for statement in DFParser::parse_sql(text).map_err(from_datafusion)? {
+        for mut statement in DFParser::parse_sql(text).map_err(from_datafusion)? {
+            copy::name_format(&mut statement)?;
             let plan =
                 self.ctx.state().statement_to_plan(statement).await.map_err(from_datafusion)?;
             self.run_plan(plan).await?;
@@ -117,8 +121,13 @@ impl Runner {
 
     async fn run_plan(&mut self, mut plan: LogicalPlan) -> Result<()> {
         let start = std::time::Instant::now();
-        let output = copy::redirect(&mut plan)?;
-        let query = self.ctx.execute_logical_plan(plan).await.map_err(from_datafusion)?;
+        let (query, output) = match copy::stream(&plan)? {
+            Some((rows, file)) => (self.write_stream(rows.clone(), file).await?, None),
+            None => {
+                let output = copy::redirect(&mut plan)?;
+                (self.ctx.execute_logical_plan(plan).await.map_err(from_datafusion)?, output)
+            }
+        };
         let schema = query.schema().inner().clone();
         let has_rows = !schema.fields().is_empty();
         let bar = output::bar("running", None);
@@ -149,6 +158,23 @@ impl Runner {
             output::tell(&format!("{rows} rows in {}", output::seconds(start.elapsed())));
         }
         Ok(())
+    }
+
+    /// Writes `rows` to an Arrow IPC stream; returns how many there are, as `COPY` does.
+    async fn write_stream(&self, rows: LogicalPlan, file: &Path) -> Result<DataFrame> {
+        let query = self.ctx.execute_logical_plan(rows).await.map_err(from_datafusion)?;
+        let bar = output::bar("running", None);
+        let mut count = 0;
+        let written = output::write_file(file, async |name| {
+            count = write_stream(query, &name, &bar).await?;
+            Ok(())
+        });
+        let written = written.await;
+        bar.finish_and_clear();
+        written?;
+        let count: ArrayRef = Arc::new(UInt64Array::from(vec![count]));
+        let count = RecordBatch::try_from_iter([("count", count)])?;
+        self.ctx.read_batch(count).map_err(from_datafusion)
     }
 
     /// Writes a line for people.

@@ -1,12 +1,14 @@
 //! Files as tables: what DataFusion reads, and the formats of [`crate::formats`].
 
 mod buffers;
+mod columns;
 mod csv;
 mod faults;
 mod rows;
 mod visible;
 
 pub(super) use buffers::{Buffer, Buffers};
+pub use columns::Gap;
 pub(super) use faults::{explain, scan};
 pub(super) use visible::{Bytes, is_local};
 
@@ -109,18 +111,7 @@ impl FileTables {
 
     /// Whether `query` reads CSV, in which an empty field and a NULL are one.
     pub fn is_csv(query: &DataFrame) -> bool {
-        let mut found = false;
-        // The visitor never fails.
-        let _ = query.logical_plan().apply(|node| {
-            if let LogicalPlan::TableScan(scan) = node
-                && let Ok(table) = source_as_provider(&scan.source)
-                && let Some(files) = table.downcast_ref::<ListingTable>()
-            {
-                found |= files.options().format.get_ext() == "csv";
-            }
-            Ok(TreeNodeRecursion::Continue)
-        });
-        found
+        listing_tables(query).iter().any(|files| files.options().format.get_ext() == "csv")
     }
 
     fn session(&self) -> Result<SessionState> {
@@ -211,6 +202,7 @@ impl FileTables {
         if let Some(schema) = config.file_schema.clone().filter(|_| format == "csv") {
             config = config.with_schema(self.csv_schema(&schema));
         }
+        let config = columns::settle(state, config).await?;
         Ok(Arc::new(ListingTable::try_new(config).map_err(named)?))
     }
 
@@ -250,6 +242,21 @@ async fn must_stay_whole(
     };
     let found = tokio::task::spawn_blocking(search).await;
     found.map_err(|e| DataFusionError::External(Box::new(e)))?.map_err(to_datafusion)
+}
+
+/// The tables of files that `query` has DataFusion read.
+fn listing_tables(query: &DataFrame) -> Vec<ListingTable> {
+    let mut found = Vec::new();
+    // The visitor never fails.
+    let _ = query.logical_plan().apply(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Ok(table) = source_as_provider(&scan.source)
+        {
+            found.extend(table.downcast_ref::<ListingTable>().cloned());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
 }
 
 /// The files behind `url`, by name.
