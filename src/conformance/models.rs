@@ -158,10 +158,14 @@ pub(super) fn insight_is_well_formed(subject: &Subject) -> Result<(), String> {
             table.say(format!("telling features of {} labels, there are {labels}", telling.len()))
         })?;
         let fine = |list: &Vec<(String, f64)>| {
-            list.len() <= MOST && list.iter().all(|(_, weight)| weight.is_finite())
+            list.len() <= MOST
+                && list.iter().all(|(_, weight)| weight.is_finite() && *weight != 0.0)
+                && list.is_sorted_by(|a, b| a.1.abs() >= b.1.abs())
         };
         ensure(telling.iter().all(fine), || {
-            table.say(format!("telling features are too many or not finite: {telling:?}"))
+            table.say(format!(
+                "telling features are too many, not ranked, zero or not finite: {telling:?}"
+            ))
         })?;
         let pairs = &insight.pairs;
         let inside = |id: u32| (id as usize) < labels;

@@ -198,8 +198,9 @@ pub struct RankedSet {
 pub struct Insight {
     /// For each label, the weight of the rows that have it.
     pub label_counts: Vec<f64>,
-    /// For each label, the features that tell most about it and how much; a negative weight speaks
-    /// against the label. Empty lists where an algorithm cannot say.
+    /// For each label, the features that tell most about it and how much, strongest first; a negative
+    /// weight speaks against the label. Features that tell nothing are left out. Empty lists where an
+    /// algorithm cannot say.
     pub telling: Vec<Vec<(String, f64)>>,
     /// What was chosen for each label while it was fitted, such as `threshold`: a name, and a number
     /// per label.

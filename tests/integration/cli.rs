@@ -1,7 +1,11 @@
 //! Commands that work, from end to end.
 
 use crate::program::{Workplace, split};
+use crate::states::assert_same_state;
+use labelflow::models::{Model, Registry};
+use labelflow::store::read_model;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 #[test]
 fn demo_shows_every_step() {
@@ -67,6 +71,28 @@ fn generate_is_repeatable() {
 }
 
 #[test]
+fn inspect_tells_of_the_file_itself() {
+    let place = Workplace::new();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for (version, bytes, digest) in
+        [("1", "23122", Some("70928615244c1674d96e52a245cd84d9")), ("2", "20050", None)]
+    {
+        let name = format!("naibx-v{version}.labelflow");
+        std::fs::copy(golden.join(&name), place.path(&name)).unwrap();
+        let text = place.ok(&["inspect", &name]);
+        let told = |what: &str| {
+            let mut lines = text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+            lines.find(|words| words.first() == Some(&what)).map(|words| words[1].to_string())
+        };
+        let (version, bytes) = (Some(version.to_string()), Some(bytes.to_string()));
+        assert_eq!((told("version"), told("bytes")), (version, bytes), "{text}");
+        let sql = format!("SELECT model_info('{name}')['digest']");
+        assert_eq!(told("digest"), place.rows(&sql).pop(), "{text}");
+        assert!(digest.is_none_or(|d| told("digest").is_some_and(|t| t == d)), "{text}");
+    }
+}
+
+#[test]
 fn inspect_says_when_a_limit_of_steps_was_reached() {
     let place = Workplace::with_data();
     let inspected = |spec: &str| {
@@ -88,18 +114,8 @@ fn inspect_says_when_a_limit_of_steps_was_reached() {
     assert!(!inspected("br").contains("note:"));
 }
 
-/// The lines of `inspect` but those about bytes and telling features, which carry moments.
-fn counts(place: &Workplace, model: &str) -> Vec<String> {
-    let text = place.ok(&["inspect", model, "--most", "100"]);
-    let kept = text.lines().filter(|l| !l.starts_with("bytes") && !l.starts_with("digest"));
-    let (mut telling, mut lines) = (false, Vec::new());
-    for line in kept {
-        telling =
-            (telling || line.starts_with("label ") && line.contains("telling")) && !line.is_empty();
-        let words = line.split_whitespace().take(if telling { 2 } else { usize::MAX });
-        lines.push(words.collect::<Vec<_>>().join(" "));
-    }
-    lines
+fn model(place: &Workplace, name: &str) -> Model {
+    read_model(&place.path(name), &Registry::default()).unwrap()
 }
 
 #[test]
@@ -113,10 +129,10 @@ fn halves_merge_to_the_whole() {
     }
     place.ok(&split("merge a.labelflow b.labelflow -o merged.labelflow"));
     place.ok(&split("merge b.labelflow a.labelflow -o swapped.labelflow"));
-    let whole = counts(&place, "t.labelflow");
-    assert!(whole.iter().any(|l| l == "rows 200"), "{whole:?}");
-    assert_eq!(counts(&place, "merged.labelflow"), whole);
-    assert_eq!(counts(&place, "swapped.labelflow"), whole);
+    let whole = model(&place, "t.labelflow");
+    assert_eq!(whole.rows(), 200);
+    assert_same_state(&model(&place, "merged.labelflow"), &whole, "merged");
+    assert_same_state(&model(&place, "swapped.labelflow"), &whole, "swapped");
     let same = "SELECT count(*) FROM 't.parquet' WHERE \
          predict_labels('t.labelflow', f0, f1, f2, f3) = predict_labels('merged.labelflow', f0, f1, f2, f3)";
     assert_eq!(place.rows(same), ["200"]);
@@ -152,7 +168,8 @@ fn threads_do_not_matter() {
     assert!(parts.contains("file_groups={4 groups"), "{parts}");
     place.ok(&split("fit t.parquet -o one.labelflow --threads 1"));
     place.ok(&split("fit t.parquet -o four.labelflow --threads 4"));
-    assert_eq!(counts(&place, "one.labelflow"), counts(&place, "four.labelflow"));
+    let (one, four) = (model(&place, "one.labelflow"), model(&place, "four.labelflow"));
+    assert_same_state(&four, &one, "four threads");
     place.ok(&split("score --model one.labelflow t.parquet -o one.parquet --threads 1"));
     place.ok(&split("score --model one.labelflow t.parquet -o four.parquet --threads 4"));
     let same = "SELECT count(*) FROM 'one.parquet' AS a JOIN 'four.parquet' AS b ON a.id = b.id \
@@ -372,6 +389,30 @@ fn outputs_have_the_format_of_their_extension() {
         place.ok(&["score", "--model", "m.labelflow", "t.parquet", "-o", file]);
         let rows = place.rows(&format!("SELECT id, predicted_labels FROM '{file}'"));
         assert_eq!(rows, wanted, "{file}");
+    }
+}
+
+#[test]
+fn json_has_every_column_in_every_row() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    place.rows(
+        "COPY (SELECT *, CASE WHEN id > 1 THEN id END AS late, CAST(NULL AS BIGINT) AS never \
+         FROM 't.parquet' WHERE id < 4 ORDER BY id) TO 'n.parquet'",
+    );
+    place.ok(&split("score --model m.labelflow n.parquet -o n.jsonl"));
+    place.ok(&split("import n.parquet i.jsonl"));
+    for (file, added) in [("n.jsonl", 1), ("i.jsonl", 0)] {
+        let text = String::from_utf8(place.bytes(file)).unwrap();
+        let rows: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows.len(), 4, "{text}");
+        for (id, row) in rows.iter().enumerate() {
+            let late = if id > 1 { id.into() } else { serde_json::Value::Null };
+            assert_eq!((&row["id"], row.get("late")), (&id.into(), Some(&late)), "{text}");
+            assert_eq!(row.get("never"), Some(&serde_json::Value::Null), "{text}");
+            assert_eq!(row.as_object().unwrap().len(), 8 + added, "{text}");
+        }
     }
 }
 

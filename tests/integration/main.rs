@@ -18,4 +18,5 @@ mod processes;
 mod program;
 mod slt;
 mod sql_models;
+mod states;
 mod stream;

@@ -8,7 +8,7 @@ mod statements;
 
 use super::columns::{literal, quoted};
 use super::output::{Format, Printer};
-use super::sink::write_stream;
+use super::sink::{FileFormat, write_directly};
 use super::{block_on, output, thread_count};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
@@ -166,7 +166,7 @@ impl Runner {
         let bar = output::bar("running", None);
         let mut count = 0;
         let written = output::write_file(file, async |name| {
-            count = write_stream(query, &name, &bar).await?;
+            count = write_directly(query, &name, FileFormat::Arrows, &bar).await?;
             Ok(())
         });
         let written = written.await;

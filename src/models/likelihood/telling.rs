@@ -4,9 +4,16 @@ use super::groups::SeenCell;
 use super::{GroupInput, group_variance, numeric_scales};
 use crate::data::{FeatureKind, FeatureSpace};
 use crate::stats::{FeatureStats, Moment};
+use std::cmp::Ordering;
 
 /// For each of `labels` labels, the features that tell most about it, at most `most`: positive where
-/// they speak for the label.
+/// they speak for the label. Features that tell nothing are left out.
+///
+/// Features that were never seen with a label count too: their absence may tell everything.
+///
+/// # Cost
+///
+/// O(features) for each label, and memory for the weights of one label.
 pub(in crate::models) fn telling(
     by_label: &FeatureStats,
     pooled: &FeatureStats,
@@ -15,50 +22,155 @@ pub(in crate::models) fn telling(
     most: usize,
 ) -> Vec<Vec<(String, f64)>> {
     let ids: Vec<u32> = (0..labels as u32).collect();
-    let inside = GroupInput::of(by_label, &ids, features);
-    let outside = GroupInput::of(by_label, &ids, features).outside(pooled, features);
-    let mut telling: Vec<Vec<(String, f64)>> = vec![Vec::new(); labels];
-    for (y, list) in telling.iter_mut().enumerate() {
-        for d in 0..features.dense_len() {
-            let variance = pooled.dense().get(0, d).variance().unwrap_or(0.0);
-            let gap = separation(&inside.dense(y, d), &outside.dense(y, d), variance);
-            list.push((features.dense_name(d as u32).to_string(), gap));
-        }
+    let sides = Sides {
+        inside: GroupInput::of(by_label, &ids, features),
+        outside: GroupInput::of(by_label, &ids, features).outside(pooled, features),
+        all: GroupInput::of(pooled, &[0], features),
+        deviations: numeric_scales(pooled, features).into_iter().map(|s| s.sd).collect(),
+        features,
+    };
+    let mut cells = Cells::new(sides.inside.seen.iter().map(|c| (c.0, c.1)).collect());
+    let mut values = Cells::new(sides.inside.values.iter().map(|c| (c.0, c.1)).collect());
+    let (dense, sparse) = (features.dense_len(), features.sparse_len());
+    let mut weights = Vec::new();
+    (0..labels)
+        .map(|y| {
+            weights.clear();
+            weights.extend((0..dense).map(|d| sides.dense(y, d, pooled)));
+            weights.extend((0..sparse).map(|f| sides.sparse(y, f as u32, cells.next(y, f))));
+            let values_of = 0..features.value_len();
+            weights.extend(values_of.map(|v| sides.value(y, v as u32, values.next(y, v))));
+            let name = |i: usize| match i {
+                d if d < dense => Some(features.dense_name(d as u32).to_string()),
+                f if f < dense + sparse => {
+                    Some(features.sparse_name((f - dense) as u32).to_string())
+                }
+                v => features
+                    .value((v - dense - sparse) as u32)
+                    .map(|(column, value)| format!("{column}={value}")),
+            };
+            largest(&weights, most)
+                .into_iter()
+                .filter_map(|i| Some((name(i)?, weights[i])))
+                .collect()
+        })
+        .collect()
+}
+
+/// The places of the `most` weights that are furthest from zero, which itself is none of them.
+fn largest(weights: &[f64], most: usize) -> Vec<usize> {
+    let by_weight = |a: &usize, b: &usize| -> Ordering {
+        weights[*b].abs().total_cmp(&weights[*a].abs()).then(a.cmp(b))
+    };
+    let mut places: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] != 0.0).collect();
+    if most < places.len() {
+        places.select_nth_unstable_by(most, by_weight);
+        places.truncate(most);
     }
-    let scales = numeric_scales(pooled, features);
-    let share = |n: f64, total: f64| (n + 1.0) / (total + 2.0);
-    for ((y, f, cell), (_, _, other)) in inside.seen.iter().zip(&outside.seen) {
-        let g = *y as usize;
-        let weight = match features.sparse_kind(*f) {
+    places.sort_unstable_by(by_weight);
+    places
+}
+
+/// Pairs of label and feature that occur, to be asked for in order.
+struct Cells {
+    pairs: Vec<(u32, u32)>,
+    /// The places of the pairs, by label and then by feature.
+    order: Vec<usize>,
+    at: usize,
+}
+
+impl Cells {
+    fn new(pairs: Vec<(u32, u32)>) -> Self {
+        let mut order: Vec<usize> = (0..pairs.len()).collect();
+        order.sort_by_key(|&i| pairs[i]);
+        Cells { pairs, order, at: 0 }
+    }
+
+    /// The place of a pair, if it occurs.
+    fn next(&mut self, label: usize, feature: usize) -> Option<usize> {
+        let place = *self.order.get(self.at)?;
+        if self.pairs[place] != (label as u32, feature as u32) {
+            return None;
+        }
+        self.at += 1;
+        Some(place)
+    }
+}
+
+/// The statistics of the rows with each label, of those without it, and of all.
+struct Sides<'a> {
+    inside: GroupInput,
+    outside: GroupInput,
+    all: GroupInput,
+    /// The standard deviation of every sparse number over all rows.
+    deviations: Vec<f64>,
+    features: &'a FeatureSpace,
+}
+
+impl Sides<'_> {
+    fn dense(&self, y: usize, d: usize, pooled: &FeatureStats) -> f64 {
+        let variance = pooled.dense().get(0, d).variance().unwrap_or(0.0);
+        separation(&self.inside.dense(y, d), &self.outside.dense(y, d), variance)
+    }
+
+    /// The weight of sparse feature `f`, which is at `cell` if it was seen with label `y`.
+    fn sparse(&self, y: usize, f: u32, cell: Option<usize>) -> f64 {
+        let (open, at) = (self.features.sparse_open(f), f as usize);
+        // Nothing was seen inside: all that was seen is outside.
+        let never = (SeenCell::default(), self.all_of(at));
+        let (mine, other) = cell.map_or(never, |i| (self.inside.seen[i].2, self.outside.seen[i].2));
+        let observed = |input: &GroupInput, g: usize, cell: &SeenCell| {
+            input.observed(g, open, cell.missing, self.features)
+        };
+        match self.features.sparse_kind(f) {
             FeatureKind::Numeric => {
                 // Rows without the key have a zero there.
                 let all = |input: &GroupInput, cell: &SeenCell| {
-                    let n = input.observed(g, features.sparse_open(*f), cell.missing, features);
-                    cell.moment.with_zeros(n - cell.moment.n)
+                    cell.moment.with_zeros(observed(input, y, cell) - cell.moment.n)
                 };
-                let sd = scales[*f as usize].sd;
-                separation(&all(&inside, cell), &all(&outside, other), sd * sd)
+                let sd = self.deviations[at];
+                separation(&all(&self.inside, &mine), &all(&self.outside, &other), sd * sd)
             }
             FeatureKind::Count => root_ratio(
-                share(cell.count, inside.count_totals[g]),
-                share(other.count, outside.count_totals[g]),
+                (mine.count, self.inside.count_totals[y]),
+                (other.count, self.outside.count_totals[y]),
+                (self.outside.default_count[at], self.all.count_totals[0]),
             ),
-            _ => root_ratio(share(cell.count, inside.rows[g]), share(other.count, outside.rows[g])),
-        };
-        telling[g].push((features.sparse_name(*f).to_string(), weight));
-    }
-    for ((y, v, n), (_, _, other)) in inside.values.iter().zip(&outside.values) {
-        let g = *y as usize;
-        let weight = root_ratio(share(*n, inside.rows[g]), share(*other, outside.rows[g]));
-        if let Some((column, value)) = features.value(*v) {
-            telling[g].push((format!("{column}={value}"), weight));
+            _ => root_ratio(
+                (mine.count, observed(&self.inside, y, &mine)),
+                (other.count, observed(&self.outside, y, &other)),
+                (self.outside.default_count[at], observed(&self.all, 0, &self.all_of(at))),
+            ),
         }
     }
-    for list in &mut telling {
-        list.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then_with(|| a.0.cmp(&b.0)));
-        list.truncate(most);
+
+    /// What was seen of sparse feature `f` in all rows.
+    fn all_of(&self, f: usize) -> SeenCell {
+        SeenCell {
+            count: self.outside.default_count[f],
+            missing: self.outside.default_missing[f],
+            moment: self.outside.default_moment[f],
+        }
     }
-    telling
+
+    /// The weight of category value `v`, which is at `cell` if it was seen with label `y`.
+    fn value(&self, y: usize, v: u32, cell: Option<usize>) -> f64 {
+        let Some(column) = self.features.value_category(v) else {
+            return 0.0;
+        };
+        let all = self.outside.default_value[v as usize];
+        let (mine, other) =
+            cell.map_or((0.0, all), |i| (self.inside.values[i].2, self.outside.values[i].2));
+        // The rows in which the column has a value.
+        let total = |input: &GroupInput, g: usize| {
+            input.value_totals[g * self.features.category_len() + column as usize]
+        };
+        root_ratio(
+            (mine, total(&self.inside, y)),
+            (other, total(&self.outside, y)),
+            (all, total(&self.all, 0)),
+        )
+    }
 }
 
 /// The distance of two means in units of their standard deviations.
@@ -70,8 +182,16 @@ fn separation(a: &Moment, b: &Moment, pooled: f64) -> f64 {
     if spread > 0.0 { (a.mean - b.mean) / spread.sqrt() } else { 0.0 }
 }
 
-/// How far two shares are apart (a signed root divergence, so that rare features do not win by
-/// ratio alone).
-fn root_ratio(a: f64, b: f64) -> f64 {
-    2.0 * (a.sqrt() - b.sqrt())
+/// How far the shares inside and outside, each `(part, total)`, are apart: a signed root divergence,
+/// so that rare features do not win by ratio alone.
+///
+/// Each side counts as if it had one more row with the share of all rows. So a label of a few rows
+/// tells little, and a feature never seen with a label does not speak for it.
+fn root_ratio(inside: (f64, f64), outside: (f64, f64), all: (f64, f64)) -> f64 {
+    if inside.1 <= 0.0 || outside.1 <= 0.0 {
+        return 0.0;
+    }
+    let prior = (all.0 / all.1).min(1.0);
+    let share = |(part, total): (f64, f64)| ((part + prior) / (total + 1.0)).min(1.0);
+    2.0 * (share(inside).sqrt() - share(outside).sqrt())
 }

@@ -4,6 +4,7 @@ mod agreement;
 mod behaviour;
 mod brute;
 mod edges;
+mod insight;
 
 use super::fit::NaiveBayes;
 use crate::math::Sequence as Dice;
