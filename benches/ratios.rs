@@ -79,8 +79,9 @@ fn main() {
     let both = |args: [&[String]; 2]| run(vec![&mut held(0, args[0]), &mut held(1, args[1])]);
     let pair = || both([&one_fit("m1.labelflow"), &one_fit("m2.labelflow")]);
     let times = alternate([&|| fit("1", "data.parquet"), &|| fit("2", "data.parquet"), &pair]);
-    report("two fits side by side / one after the other", times.map(|[a, _, c]| 2.0 * a / c));
+    report("two fits side by side / one after the other", times.map(|[a, _, c]| 2.0 * (a / c)));
     at_least(1.8, "fit, one core / two", times.map(|[a, b, _]| a / b));
+    report("fit, processor seconds, two threads / one", times.map(|[a, b, _]| b.busy / a.busy));
     // What a thread costs once, its first use of memory, counts for less.
     let times = alternate([&|| fit("1", "four.parquet"), &|| fit("2", "four.parquet")]);
     at_least(1.8, "fit, one core / two, four times the rows", times.map(|[a, b]| a / b));
@@ -90,8 +91,9 @@ fn main() {
         both([&one_score(outs[0]), &one_score(outs[1])])
     };
     let times = alternate([&|| score("1", "data.parquet"), &|| score("2", "data.parquet"), &pair]);
-    report("two scores side by side / one after the other", times.map(|[a, _, c]| 2.0 * a / c));
+    report("two scores side by side / one after the other", times.map(|[a, _, c]| 2.0 * (a / c)));
     at_least(1.8, "score, one core / two", times.map(|[a, b, _]| a / b));
+    report("score, processor seconds, two threads / one", times.map(|[a, b, _]| b.busy / a.busy));
     let times = alternate([&|| fit("2", "data.parquet"), &|| fit("2", "tenth.parquet")]);
     at_most(10.5, "fit, ten times the rows", times.map(|[a, b]| a / b));
     let times = alternate([&|| score("2", "data.parquet"), &|| score("2", "tenth.parquet")]);
@@ -103,11 +105,21 @@ fn main() {
     at_most(1.1, "memory of score, four times the rows", [(); 3].map(|()| ratio()));
 }
 
-/// Time and peak memory of a run.
+/// Time, processor time and peak memory of a run.
 #[derive(Clone, Copy)]
 struct Run {
     seconds: f64,
+    busy: f64,
     bytes: u64,
+}
+
+/// How many times as long a run takes as another.
+impl std::ops::Div for Run {
+    type Output = f64;
+
+    fn div(self, other: Run) -> f64 {
+        self.seconds / other.seconds
+    }
 }
 
 /// Runs the command line in its own process, so that memory is its own; on one core when it is to
@@ -134,17 +146,18 @@ fn held(core: usize, args: &[String]) -> Command {
     command
 }
 
-/// Runs processes side by side, to the end of the last; memory is that of the first.
+/// Runs processes side by side, to the end of the last; memory and processor time are those of the first.
 fn run(commands: Vec<&mut Command>) -> Run {
     let start = Instant::now();
     let start_one = |command: &mut Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command starts")
     };
     let mut children: Vec<Child> = commands.into_iter().map(start_one).collect();
-    let status = format!("/proc/{}/status", children[0].id());
-    let mut bytes = 0;
+    let of_first = format!("/proc/{}", children[0].id());
+    let (mut bytes, mut busy) = (0, 0.0f64);
     while !children.is_empty() {
-        bytes = bytes.max(peak_memory(Path::new(&status)));
+        bytes = bytes.max(peak_memory(Path::new(&of_first)));
+        busy = busy.max(processor_seconds(Path::new(&of_first)));
         std::thread::sleep(std::time::Duration::from_millis(5));
         children.retain_mut(|child| match child.try_wait().expect("it can be waited for") {
             Some(code) => {
@@ -154,7 +167,7 @@ fn run(commands: Vec<&mut Command>) -> Run {
             None => true,
         });
     }
-    Run { seconds: start.elapsed().as_secs_f64(), bytes }
+    Run { seconds: start.elapsed().as_secs_f64(), busy, bytes }
 }
 
 /// Runs a query as DataFusion does with nothing changed.
@@ -168,16 +181,25 @@ fn datafusion_alone(query: &str) {
 }
 
 /// The largest resident size so far, where the system tells it.
-fn peak_memory(status: &Path) -> u64 {
-    let text = std::fs::read_to_string(status).unwrap_or_default();
+fn peak_memory(process: &Path) -> u64 {
+    let text = std::fs::read_to_string(process.join("status")).unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// The seconds of each job in each round, one job after the other.
-fn alternate<const N: usize>(jobs: [&dyn Fn() -> Run; N]) -> [[f64; N]; ROUNDS] {
-    [(); ROUNDS].map(|()| jobs.map(|job| job().seconds))
+/// The processor time so far, of all threads, where the system tells it.
+fn processor_seconds(process: &Path) -> f64 {
+    let text = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
+    // The name of the program, in brackets, may have blanks. Ticks are hundredths of a second.
+    let rest = text.rsplit(')').next().unwrap_or_default();
+    let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
+/// The runs of each job in each round, one job after the other.
+fn alternate<const N: usize>(jobs: [&dyn Fn() -> Run; N]) -> [[Run; N]; ROUNDS] {
+    [(); ROUNDS].map(|()| jobs.map(|job| job()))
 }
 
 fn at_most<const N: usize>(bound: f64, what: &str, ratios: [f64; N]) {
