@@ -1,9 +1,9 @@
 //! `labelflow inspect`: what a model has learned.
 
 use super::output::{print_table, say};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::models::Registry;
-use crate::store::{digest_of, read_model, to_bytes};
+use crate::store::read_model;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,7 +21,8 @@ pub(super) struct Inspect {
 impl Inspect {
     pub(super) fn run(&self) -> Result<()> {
         let model = read_model(&self.model, &Registry::default())?;
-        let bytes = to_bytes(&model)?;
+        let origin =
+            model.origin().ok_or_else(|| Error::internal("the model was read from a file"))?;
         let space = model.space();
         print_table(&[
             vec!["algorithm".into(), model.algorithm().name.into()],
@@ -29,8 +30,9 @@ impl Inspect {
             vec!["rows".into(), model.rows().to_string()],
             vec!["labels".into(), space.labels.len().to_string()],
             vec!["features".into(), space.features.len().to_string()],
-            vec!["bytes".into(), bytes.len().to_string()],
-            vec!["digest".into(), digest_of(&bytes)?.to_string()],
+            vec!["version".into(), origin.version.to_string()],
+            vec!["bytes".into(), origin.bytes.to_string()],
+            vec!["digest".into(), origin.digest.to_string()],
         ])?;
         let insight = model.insight(self.most);
         for note in model.notes() {

@@ -1,7 +1,8 @@
 //! Trained models.
 
 use super::{
-    Algorithm, CheckedSpec, Decay, Insight, LabelLists, Learner, Peer, RankedSet, Scorer, Trainer,
+    Algorithm, CheckedSpec, Decay, Insight, LabelLists, Learner, Origin, Peer, RankedSet, Scorer,
+    Trainer,
 };
 use crate::data::{Binding, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
@@ -33,8 +34,8 @@ pub struct Model {
     binding: Mutex<Option<Arc<Binding>>>,
     /// Buffers of batches that were scored, to be used again.
     buffers: Mutex<Vec<Rows>>,
-    /// The digest of the bytes it was read from.
-    digest: Option<Box<str>>,
+    /// The bytes it was read from.
+    origin: Option<Origin>,
     /// A hash of what decides how features are read.
     reading: OnceLock<u128>,
     decay: Option<Decay>,
@@ -50,7 +51,7 @@ impl Model {
         learner: Box<dyn Learner>,
     ) -> Self {
         let (scorer, binding, buffers) = (OnceLock::new(), Mutex::new(None), Mutex::default());
-        let (digest, reading) = (None, OnceLock::new());
+        let (origin, reading) = (None, OnceLock::new());
         Model {
             algorithm,
             spec,
@@ -60,7 +61,7 @@ impl Model {
             scorer,
             binding,
             buffers,
-            digest,
+            origin,
             reading,
             decay: None,
         }
@@ -79,9 +80,9 @@ impl Model {
         model
     }
 
-    /// The same model with the digest of the bytes it was read from.
-    pub(crate) fn with_digest(mut self, digest: &str) -> Self {
-        self.digest = Some(digest.into());
+    /// The same model, with what it was read from.
+    pub(crate) fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
         self
     }
 
@@ -96,9 +97,14 @@ impl Model {
         self.decay
     }
 
+    /// The bytes it was read from, if it was read from bytes.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
     /// The digest of the bytes it was read from, if it was read from bytes.
     pub fn digest(&self) -> Option<&str> {
-        self.digest.as_deref()
+        self.origin().map(|origin| &*origin.digest)
     }
 
     /// The same model with a closed learner, where its algorithm has one.

@@ -62,14 +62,13 @@ fn tell(models: &[Arc<Model>]) -> Result<StructArray> {
     let of = |get: fn(&Model) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(models.iter().map(|m| get(m))))
     };
-    let version = vec![store::FORMAT_VERSION as i32; models.len()];
     let columns: Vec<ArrayRef> = vec![
         of(|m| m.algorithm().name.to_string()),
         of(|m| m.spec().to_string()),
         Arc::new(Int64Array::from_iter_values(models.iter().map(|m| m.rows() as i64))),
         Arc::new(labels.finish()),
         Arc::new(features.finish()),
-        Arc::new(Int32Array::from(version)),
+        Arc::new(Int32Array::from_iter_values(models.iter().map(|m| store::version(m) as i32))),
         Arc::new(StringArray::from(digests)),
         Arc::new(notes.finish()),
     ];

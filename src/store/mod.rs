@@ -24,7 +24,7 @@ pub(crate) use unfinished::Unfinished;
 pub use unfinished::remove_unfinished;
 
 use crate::error::{Error, Result};
-use crate::models::{Model, Registry};
+use crate::models::{Model, Origin, Registry};
 use arrow::record_batch::RecordBatch;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,6 +86,12 @@ pub fn digest(model: &Model) -> Result<String> {
     }
 }
 
+/// The format version of `model`: that of the bytes it was read from, else the one it would be
+/// written in.
+pub fn version(model: &Model) -> u32 {
+    model.origin().map_or(FORMAT_VERSION, |origin| origin.version)
+}
+
 /// The model in `bytes`.
 ///
 /// # Errors
@@ -127,7 +133,12 @@ impl ModelReader {
         checked: &Checked<'_>,
         registry: &Registry,
     ) -> Result<Model> {
-        self.decode(checked, registry, true).map(|model| model.with_digest(checked.digest))
+        let model = self.decode(checked, registry, true)?;
+        Ok(model.with_origin(Origin {
+            digest: checked.digest.into(),
+            version: self.head.as_ref().map_or(FORMAT_VERSION, |head| head.version()),
+            bytes: checked.bytes.len(),
+        }))
     }
 
     fn decode(

@@ -94,6 +94,7 @@ pub(super) struct KnownHead {
     /// The columns as they stood in the bytes, unless Arrow read them.
     bytes: Option<HeadBytes>,
     schema: SchemaRef,
+    version: u32,
     spec_text: String,
     algorithm: Algorithm,
     spec: CheckedSpec,
@@ -101,6 +102,11 @@ pub(super) struct KnownHead {
 }
 
 impl KnownHead {
+    /// The format version that was read.
+    pub(super) fn version(&self) -> u32 {
+        self.version
+    }
+
     /// The columns as they stood in the bytes, and the schema of the row.
     pub(super) fn bytes(&self) -> Option<(&SchemaRef, &HeadBytes)> {
         self.bytes.as_ref().map(|bytes| (&self.schema, bytes))
@@ -166,7 +172,7 @@ fn decode_head(
         labels: vocabulary(labels, in_order, &known.labels)?,
         features: decode_features(structure(row, "features")?, &known.features)?,
     };
-    Ok(KnownHead { bytes, schema, spec_text, algorithm, spec, space })
+    Ok(KnownHead { bytes, schema, version, spec_text, algorithm, spec, space })
 }
 
 /// The families of features that there are, dense ones always: empty families are left out.

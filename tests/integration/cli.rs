@@ -2,6 +2,7 @@
 
 use crate::program::{Workplace, split};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 #[test]
 fn demo_shows_every_step() {
@@ -64,6 +65,29 @@ fn generate_is_repeatable() {
     assert!(place.bytes("t.parquet") == place.bytes("again.parquet"));
     place.ok(&split("generate --rows 200 --features 4 --labels 5 --seed 4 other.parquet"));
     assert!(place.bytes("t.parquet") != place.bytes("other.parquet"));
+}
+
+#[test]
+fn inspect_tells_of_the_file_itself() {
+    let place = Workplace::new();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for (version, bytes, digest) in [
+        ("1", "23122", Some("70928615244c1674d96e52a245cd84d9")),
+        ("2", "20050", None),
+    ] {
+        let name = format!("naibx-v{version}.labelflow");
+        std::fs::copy(golden.join(&name), place.path(&name)).unwrap();
+        let text = place.ok(&["inspect", &name]);
+        let told = |what: &str| {
+            let mut lines = text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+            lines.find(|words| words.first() == Some(&what)).map(|words| words[1].to_string())
+        };
+        let (version, bytes) = (Some(version.to_string()), Some(bytes.to_string()));
+        assert_eq!((told("version"), told("bytes")), (version, bytes), "{text}");
+        let sql = format!("SELECT model_info('{name}')['digest']");
+        assert_eq!(told("digest"), place.rows(&sql).pop(), "{text}");
+        assert!(digest.is_none_or(|d| told("digest").is_some_and(|t| t == d)), "{text}");
+    }
 }
 
 #[test]
