@@ -5,14 +5,16 @@ use super::lists::{JoinItems, items};
 use super::output;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{from_datafusion, run_each};
-use arrow::array::AsArray;
+use arrow::array::{AsArray, RecordBatchWriter};
 use arrow::datatypes::{Field, Fields, UInt64Type};
 use arrow::ipc::writer::StreamWriter;
+use datafusion::arrow::json::WriterBuilder;
+use datafusion::arrow::json::writer::LineDelimited;
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{DataFrame, SessionContext};
 use indicatif::ProgressBar;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,7 +76,9 @@ pub(super) async fn write_rows(
     bar: &ProgressBar,
 ) -> Result<u64> {
     let rows = match format {
-        FileFormat::Arrows => write_stream(ctx, query, name, bar).await?,
+        FileFormat::Arrows | FileFormat::Json => {
+            write_directly(ctx, query, name, format, bar).await?
+        }
         _ => {
             let copy = copy_statement(query, ctx, name, format).await?;
             let query = ctx.sql(&copy).await.map_err(from_datafusion)?;
@@ -102,24 +106,41 @@ fn unwritten(error: Error) -> Error {
     Error::new(ErrorKind::Io, text).with_source(error)
 }
 
-async fn write_stream(
+/// Writes formats that DataFusion does not write, or not as they are wanted: its JSON leaves out what
+/// is NULL, and a column that is NULL in all rows is not in the file.
+async fn write_directly(
     ctx: &SessionContext,
     query: &str,
     name: &str,
+    format: FileFormat,
     bar: &ProgressBar,
 ) -> Result<u64> {
     let query = ctx.sql(query).await.map_err(from_datafusion)?;
     let failed = |e| Error::io(format!("output `{name}`"), e);
-    let file = BufWriter::new(File::create(name).map_err(failed)?);
-    let mut writer = StreamWriter::try_new(file, query.schema().as_arrow())?;
+    let mut file = BufWriter::new(File::create(name).map_err(failed)?);
+    let rows = if format == FileFormat::Json {
+        let builder = WriterBuilder::new().with_explicit_nulls(true);
+        write_batches(query, builder.build::<_, LineDelimited>(&mut file), bar).await?
+    } else {
+        let writer = StreamWriter::try_new(&mut file, query.schema().as_arrow())?;
+        write_batches(query, writer, bar).await?
+    };
+    file.flush().map_err(failed)?;
+    Ok(rows)
+}
+
+async fn write_batches(
+    query: DataFrame,
+    mut writer: impl RecordBatchWriter,
+    bar: &ProgressBar,
+) -> Result<u64> {
     let mut rows = 0;
     run_each(query, output::watch(bar, "writing"), |batch| {
         rows += batch.num_rows() as u64;
         Ok(writer.write(&batch)?)
     })
     .await?;
-    writer.finish()?;
-    writer.into_inner()?.into_inner().map_err(|e| failed(e.into_error()))?;
+    writer.close()?;
     Ok(rows)
 }
 

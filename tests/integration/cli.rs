@@ -400,6 +400,30 @@ fn outputs_have_the_format_of_their_extension() {
 }
 
 #[test]
+fn json_has_every_column_in_every_row() {
+    let place = Workplace::with_data();
+    place.ok(&split("fit t.parquet -o m.labelflow"));
+    place.rows(
+        "COPY (SELECT *, CASE WHEN id > 1 THEN id END AS late, CAST(NULL AS BIGINT) AS never \
+         FROM 't.parquet' WHERE id < 4 ORDER BY id) TO 'n.parquet'",
+    );
+    place.ok(&split("score --model m.labelflow n.parquet -o n.jsonl"));
+    place.ok(&split("import n.parquet i.jsonl"));
+    for (file, added) in [("n.jsonl", 1), ("i.jsonl", 0)] {
+        let text = String::from_utf8(place.bytes(file)).unwrap();
+        let rows: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows.len(), 4, "{text}");
+        for (id, row) in rows.iter().enumerate() {
+            let late = if id > 1 { id.into() } else { serde_json::Value::Null };
+            assert_eq!((&row["id"], row.get("late")), (&id.into(), Some(&late)), "{text}");
+            assert_eq!(row.get("never"), Some(&serde_json::Value::Null), "{text}");
+            assert_eq!(row.as_object().unwrap().len(), 8 + added, "{text}");
+        }
+    }
+}
+
+#[test]
 fn files_are_added_to_a_directory_when_all_are_written() {
     let place = Workplace::with_data();
     let count = |from: &str| place.rows(&format!("SELECT count(*) FROM '{from}'"));
