@@ -1,6 +1,9 @@
 //! Commands that work, from end to end.
 
 use crate::program::{Workplace, split};
+use crate::states::assert_same_state;
+use labelflow::models::{Model, Registry};
+use labelflow::store::read_model;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -71,10 +74,9 @@ fn generate_is_repeatable() {
 fn inspect_tells_of_the_file_itself() {
     let place = Workplace::new();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for (version, bytes, digest) in [
-        ("1", "23122", Some("70928615244c1674d96e52a245cd84d9")),
-        ("2", "20050", None),
-    ] {
+    for (version, bytes, digest) in
+        [("1", "23122", Some("70928615244c1674d96e52a245cd84d9")), ("2", "20050", None)]
+    {
         let name = format!("naibx-v{version}.labelflow");
         std::fs::copy(golden.join(&name), place.path(&name)).unwrap();
         let text = place.ok(&["inspect", &name]);
@@ -112,18 +114,8 @@ fn inspect_says_when_a_limit_of_steps_was_reached() {
     assert!(!inspected("br").contains("note:"));
 }
 
-/// The lines of `inspect` but those about bytes and telling features, which carry moments.
-fn counts(place: &Workplace, model: &str) -> Vec<String> {
-    let text = place.ok(&["inspect", model, "--most", "100"]);
-    let kept = text.lines().filter(|l| !l.starts_with("bytes") && !l.starts_with("digest"));
-    let (mut telling, mut lines) = (false, Vec::new());
-    for line in kept {
-        telling =
-            (telling || line.starts_with("label ") && line.contains("telling")) && !line.is_empty();
-        let words = line.split_whitespace().take(if telling { 2 } else { usize::MAX });
-        lines.push(words.collect::<Vec<_>>().join(" "));
-    }
-    lines
+fn model(place: &Workplace, name: &str) -> Model {
+    read_model(&place.path(name), &Registry::default()).unwrap()
 }
 
 #[test]
@@ -137,10 +129,10 @@ fn halves_merge_to_the_whole() {
     }
     place.ok(&split("merge a.labelflow b.labelflow -o merged.labelflow"));
     place.ok(&split("merge b.labelflow a.labelflow -o swapped.labelflow"));
-    let whole = counts(&place, "t.labelflow");
-    assert!(whole.iter().any(|l| l == "rows 200"), "{whole:?}");
-    assert_eq!(counts(&place, "merged.labelflow"), whole);
-    assert_eq!(counts(&place, "swapped.labelflow"), whole);
+    let whole = model(&place, "t.labelflow");
+    assert_eq!(whole.rows(), 200);
+    assert_same_state(&model(&place, "merged.labelflow"), &whole, "merged");
+    assert_same_state(&model(&place, "swapped.labelflow"), &whole, "swapped");
     let same = "SELECT count(*) FROM 't.parquet' WHERE \
          predict_labels('t.labelflow', f0, f1, f2, f3) = predict_labels('merged.labelflow', f0, f1, f2, f3)";
     assert_eq!(place.rows(same), ["200"]);
@@ -176,7 +168,8 @@ fn threads_do_not_matter() {
     assert!(parts.contains("file_groups={4 groups"), "{parts}");
     place.ok(&split("fit t.parquet -o one.labelflow --threads 1"));
     place.ok(&split("fit t.parquet -o four.labelflow --threads 4"));
-    assert_eq!(counts(&place, "one.labelflow"), counts(&place, "four.labelflow"));
+    let (one, four) = (model(&place, "one.labelflow"), model(&place, "four.labelflow"));
+    assert_same_state(&four, &one, "four threads");
     place.ok(&split("score --model one.labelflow t.parquet -o one.parquet --threads 1"));
     place.ok(&split("score --model one.labelflow t.parquet -o four.parquet --threads 4"));
     let same = "SELECT count(*) FROM 'one.parquet' AS a JOIN 'four.parquet' AS b ON a.id = b.id \

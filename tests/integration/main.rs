@@ -17,4 +17,5 @@ mod processes;
 mod program;
 mod slt;
 mod sql_models;
+mod states;
 mod stream;

@@ -1,8 +1,9 @@
 //! The cut of the rows does not matter: counts agree bit for bit, predictions row by row.
 
 use crate::program::{Workplace, split};
-use datafusion::arrow::array::{Array, AsArray, StructArray};
-use datafusion::arrow::datatypes::{DataType, Float64Type};
+use crate::states::assert_same_state;
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::Float64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -57,47 +58,8 @@ fn scan_partitions(plan: &Arc<dyn ExecutionPlan>) -> usize {
     }
 }
 
-/// The numbers of a state: its counts, and its moments (means and sums of squares).
-fn numbers(state: &StructArray, path: &str, counts: &mut Vec<String>, moments: &mut Vec<f64>) {
-    for (field, column) in state.fields().iter().zip(state.columns()) {
-        let path = format!("{path}.{}", field.name());
-        match field.data_type() {
-            DataType::Struct(_) => numbers(column.as_struct(), &path, counts, moments),
-            DataType::List(item)
-                if item.data_type() == &DataType::Float64 && is_moment(field.name()) =>
-            {
-                let values = column.as_list::<i32>().value(0);
-                moments.extend(values.as_primitive::<Float64Type>().values().iter());
-            }
-            _ => counts.push(format!("{path} {column:?}")),
-        }
-    }
-}
-
-fn is_moment(name: &str) -> bool {
-    name.contains("mean") || name.contains("m2") || name.contains("square")
-}
-
 fn assert_same(model: &Model, reference: &Model, what: &str) {
-    assert_eq!(model.rows(), reference.rows(), "{what}");
-    let numbers = |model: &Model| {
-        let (mut counts, mut moments) = (Vec::new(), Vec::new());
-        numbers(
-            &model.learner().encode().unwrap().to_array().unwrap(),
-            "",
-            &mut counts,
-            &mut moments,
-        );
-        (counts, moments)
-    };
-    let ((counts, moments), (counts0, moments0)) = (numbers(model), numbers(reference));
-    assert!(counts == counts0, "{what}: counts differ");
-    assert!(!counts.is_empty() && !moments.is_empty(), "{what}: a state has counts and moments");
-    assert_eq!(moments.len(), moments0.len(), "{what}");
-    let scale = |a: f64, b: f64| a.abs().max(b.abs()).max(1.0);
-    for (a, b) in moments.iter().zip(&moments0) {
-        assert!((a - b).abs() <= 1e-12 * scale(*a, *b), "{what}: {a} and {b}");
-    }
+    assert_same_state(model, reference, what);
     let (insight, insight0) = (model.insight(1000), reference.insight(1000));
     assert_eq!(insight.label_counts, insight0.label_counts, "{what}");
     assert_eq!(insight.pairs, insight0.pairs, "{what}");
