@@ -199,3 +199,31 @@ fn describe_knows_declared_labels_and_unlabelled_rows() {
     let d = &place.json(&split("describe u.parquet --format json"))[0];
     assert_eq!((&d["rows"], &d["unlabelled"], &d["empty_sets"]), (&2.into(), &1.into(), &1.into()));
 }
+
+/// What `docs/reproduction.md` says of sizes that are known, and of the better predictor of them.
+#[test]
+fn sizes_that_are_better_known_give_better_sets() {
+    let Some(data) = std::env::var_os("LABELFLOW_DATA") else {
+        println!("skipped: LABELFLOW_DATA is not set");
+        return;
+    };
+    let data = std::path::absolute(data).unwrap();
+    let place = Workplace::new();
+    let mut gains = 0;
+    for name in ["emotions", "scene", "medical"] {
+        let file = data.join(name).join(format!("{name}.arff")).display().to_string();
+        let specs = ["naibx", "naibx(size=labels)", "naibx(size=given)"];
+        let options = ["evaluate", &file, "--folds", "10", "--seed", "1", "--format", "json"];
+        let algorithms = specs.iter().flat_map(|spec| ["--algorithm", *spec]);
+        let lines = place.json(&options.into_iter().chain(algorithms).collect::<Vec<_>>());
+        let mean = |spec: &str, metric: &str| {
+            let line = lines.iter().find(|l| l["algorithm"] == spec && l["metric"] == metric);
+            number(&line.unwrap()["mean"])
+        };
+        let [predicted, labels, given] = specs.map(|spec| mean(spec, "exact_match"));
+        assert!(given > predicted, "{name}: exact match {given} with the true size, {predicted}");
+        let jaccard = (mean(specs[1], "jaccard"), mean(specs[0], "jaccard"));
+        gains += u32::from(labels > predicted || jaccard.0 > jaccard.1);
+    }
+    assert!(gains >= 2, "size=labels is better on {gains} of 3");
+}
