@@ -33,7 +33,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         name: "sets",
         default: "1",
         allowed: Allowed::Int(1, 1000),
-        help: "1: the greedy cascade of the paper; more: the most probable set, by a beam search that keeps so many candidates, 20 at least",
+        help: "1: the greedy cascade of the paper; more: the most probable set, by a beam search that keeps so many candidates, 20 at least (2 to 20 are the same); how many sets are told is asked for when scoring",
     },
     Parameter {
         name: "decide",

@@ -369,3 +369,18 @@ fn keys_that_are_absent_elsewhere_tell() {
     assert!(small[0][0].0 == "key" && weight > 1.0, "{small:?}");
     assert!((large[0][0].1 - weight).abs() < 1e-9, "{large:?}");
 }
+
+/// What the documents say of `sets`: it is how wide the search is, not how many sets come out.
+#[test]
+fn a_search_of_two_is_one_of_twenty() {
+    let rows = table(9, 120);
+    let x = features(&rows, Words::Tokens);
+    let trained = |sets: usize| train(&format!("naibx(sets={sets})"), &rows, Words::Tokens);
+    let wide = trained(20);
+    for sets in [2, 7] {
+        assert_eq!(predicted(&trained(sets), &x), predicted(&wide, &x), "sets={sets}");
+    }
+    let five = |model: &Model| model.rank_sets(&x, 5).unwrap();
+    assert!(five(&trained(1)).iter().all(|ranked| ranked.len() == 5));
+    assert_eq!(five(&trained(1)), five(&wide));
+}
