@@ -1,6 +1,6 @@
 //! Makes the tables of `docs/reproduction.md`: the algorithms on the data sets of their papers. The
-//! first argument chooses a paper: `naibx` (as without an argument), `lazy`, or `chains` (and names
-//! of data sets, or none for all).
+//! first argument chooses a paper: nothing for NaiBX, `words` for what moves its figures on words,
+//! `lazy`, or `chains` (and names of data sets, or none for all).
 //!
 //! `LABELFLOW_DATA` names the directory of data sets. Each is evaluated with the protocol of the
 //! paper (10 folds, or a hold-out of a third) and honest folds, beside the published figures. The
@@ -23,6 +23,8 @@ mod meka;
 mod tables;
 #[path = "reproduction/weka.rs"]
 mod weka;
+#[path = "reproduction/words.rs"]
+mod words;
 
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
@@ -85,9 +87,10 @@ fn main() -> Result<()> {
     match arguments.split_first().map(|(paper, only)| (paper.as_str(), only)) {
         Some(("chains", only)) => return chains::tables(&data, only),
         Some(("lazy", _)) => return lazy::tables(&data),
+        Some(("words", _)) => return words::table(&data),
         Some((unknown, _)) => {
             return Err(Error::usage(format!(
-                "there are no tables `{unknown}`: give `chains`, `lazy`, or nothing for NaiBX"
+                "there are no tables `{unknown}`: give `words`, `lazy`, `chains`, or nothing for NaiBX"
             )));
         }
         None => {}
