@@ -133,7 +133,8 @@ fn table(data: &Path, set: &Set) -> Result<()> {
         "auto" => format!("naibx(size={size})"),
         event => format!("naibx(event={event}, size={size})"),
     };
-    let specs = ["predicted", "labels", "given"].map(spec);
+    let sizes = ["predicted", "labels", "given"];
+    let specs = sizes.map(spec);
     let ours = experiment.run(&dataset, &specs)?;
     let line = |method: &str, values: &[String]| line(name, &protocol, method, values);
     if let Some((size_predicted, size_given)) = &set.published {
@@ -143,8 +144,14 @@ fn table(data: &Path, set: &Set) -> Result<()> {
         line("paper, true size", &published(size_given));
         line("size=given", &found(&ours[2]));
     } else {
-        for (outcome, size) in ours.iter().zip(["predicted", "labels", "given"]) {
+        for (outcome, size) in ours.iter().zip(sizes) {
             line(&format!("size={size}"), &found(outcome));
+        }
+    }
+    if set.event != "auto" {
+        let specs = sizes.map(|size| format!("naibx(size={size})"));
+        for (outcome, size) in experiment.run(&dataset, &specs)?.iter().zip(sizes) {
+            line(&format!("size={size}, event=auto"), &found(outcome));
         }
     }
     if set.hold_out.is_none() && set.published.is_some() {
