@@ -1,6 +1,6 @@
 //! Makes the tables of `docs/reproduction.md`: the algorithms on the data sets of their papers. The
-//! first argument chooses a paper: `naibx` (as without an argument), `lazy`, or `chains` (and names
-//! of data sets, or none for all).
+//! first argument chooses a paper: nothing for NaiBX, `words` for what moves its figures on words,
+//! `lazy`, or `chains` (and names of data sets, or none for all).
 //!
 //! `LABELFLOW_DATA` names the directory of data sets. Each is evaluated with the protocol of the
 //! paper (10 folds, or a hold-out of a third) and honest folds, beside the published figures. The
@@ -23,6 +23,8 @@ mod meka;
 mod tables;
 #[path = "reproduction/weka.rs"]
 mod weka;
+#[path = "reproduction/words.rs"]
+mod words;
 
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::formats::{ArffReader, LabelSource};
@@ -85,9 +87,10 @@ fn main() -> Result<()> {
     match arguments.split_first().map(|(paper, only)| (paper.as_str(), only)) {
         Some(("chains", only)) => return chains::tables(&data, only),
         Some(("lazy", _)) => return lazy::tables(&data),
+        Some(("words", _)) => return words::table(&data),
         Some((unknown, _)) => {
             return Err(Error::usage(format!(
-                "there are no tables `{unknown}`: give `chains`, `lazy`, or nothing for NaiBX"
+                "there are no tables `{unknown}`: give `words`, `lazy`, `chains`, or nothing for NaiBX"
             )));
         }
         None => {}
@@ -130,7 +133,8 @@ fn table(data: &Path, set: &Set) -> Result<()> {
         "auto" => format!("naibx(size={size})"),
         event => format!("naibx(event={event}, size={size})"),
     };
-    let specs = ["predicted", "labels", "given"].map(spec);
+    let sizes = ["predicted", "labels", "given"];
+    let specs = sizes.map(spec);
     let ours = experiment.run(&dataset, &specs)?;
     let line = |method: &str, values: &[String]| line(name, &protocol, method, values);
     if let Some((size_predicted, size_given)) = &set.published {
@@ -140,8 +144,14 @@ fn table(data: &Path, set: &Set) -> Result<()> {
         line("paper, true size", &published(size_given));
         line("size=given", &found(&ours[2]));
     } else {
-        for (outcome, size) in ours.iter().zip(["predicted", "labels", "given"]) {
+        for (outcome, size) in ours.iter().zip(sizes) {
             line(&format!("size={size}"), &found(outcome));
+        }
+    }
+    if set.event != "auto" {
+        let specs = sizes.map(|size| format!("naibx(size={size})"));
+        for (outcome, size) in experiment.run(&dataset, &specs)?.iter().zip(sizes) {
+            line(&format!("size={size}, event=auto"), &found(outcome));
         }
     }
     if set.hold_out.is_none() && set.published.is_some() {

@@ -164,6 +164,11 @@ fn released_models_stay_readable() {
         }
         let model = read_model(&path, &Registry::default()).unwrap();
         let fresh = mixed_model(spec);
+        let digest = digest_of(&std::fs::read(&path).unwrap()).unwrap().to_string();
+        let bytes = std::fs::metadata(&path).unwrap().len() as usize;
+        let origin = Origin { digest: digest.into(), version, bytes };
+        assert_eq!((model.origin(), fresh.origin()), (Some(&origin), None));
+        assert_eq!((super::version(&model), super::version(&fresh)), (version, FORMAT_VERSION));
         assert_eq!(model.rows(), 40);
         assert_eq!(model.space(), fresh.space());
         let features = crate::models::root(&mixed_batch().project(&[0, 1, 2, 3]).unwrap());
