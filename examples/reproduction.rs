@@ -21,6 +21,8 @@ mod links;
 mod meka;
 #[path = "reproduction/tables.rs"]
 mod tables;
+#[path = "reproduction/values.rs"]
+mod values;
 #[path = "reproduction/weka.rs"]
 mod weka;
 #[path = "reproduction/words.rs"]

@@ -5,11 +5,10 @@
 //! at least a sixth of the precision, which for binary words is a sixth: without it a word that no
 //! row of a label has would rule the label out.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type};
+use crate::values::each_value;
 use arrow::record_batch::RecordBatch;
+use labelflow::Result;
 use labelflow::data::Vocabulary;
-use labelflow::{Error, Result};
 use std::f64::consts::{PI, SQRT_2};
 
 /// Features as numbers, column by column; flags are 0 and 1.
@@ -41,22 +40,7 @@ impl Table {
 
     fn read(batch: &RecordBatch, names: &mut Vocabulary) -> Result<Table> {
         let mut table = Table { columns: Vec::new(), rows: batch.num_rows(), ones: Vec::new() };
-        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-            if field.name() == "labels" {
-                continue;
-            }
-            if let Some(map) = column.as_map_opt() {
-                let (keys, values) = (map.keys().as_string::<i32>(), numbers(map.values())?);
-                for (row, ends) in map.value_offsets().windows(2).enumerate() {
-                    let entries = ends[0] as usize..ends[1] as usize;
-                    for (entry, &value) in entries.clone().zip(&values[entries]) {
-                        table.column(names.intern(keys.value(entry)))[row] = value;
-                    }
-                }
-                continue;
-            }
-            *table.column(names.intern(field.name())) = numbers(column)?;
-        }
+        each_value(batch, names, |row, feature, value| table.column(feature)[row] = value)?;
         Ok(table)
     }
 
@@ -66,18 +50,6 @@ impl Table {
             self.columns.resize(id + 1, vec![0.0; self.rows]);
         }
         &mut self.columns[id]
-    }
-}
-
-fn numbers(column: &ArrayRef) -> Result<Vec<f64>> {
-    match column.data_type() {
-        DataType::Float64 => {
-            Ok(column.as_primitive::<Float64Type>().iter().map(|x| x.unwrap_or(0.0)).collect())
-        }
-        DataType::Boolean => {
-            Ok(column.as_boolean().iter().map(|x| f64::from(x.unwrap_or(false))).collect())
-        }
-        other => Err(Error::data(format!("a column of {other} is no number"))),
     }
 }
 

@@ -3,14 +3,13 @@
 //! An implementation of its own, for words and for nothing else: "as `naibx`" stands beside the
 //! figures of the crate and agrees with them, so that what moves the others is what is changed here.
 
+use crate::values::each_value;
 use crate::{METRICS, SETS, Set, batches_until, line, published, read_set};
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type};
 use arrow::record_batch::RecordBatch;
+use labelflow::Result;
 use labelflow::data::{LabelSets, Vocabulary};
 use labelflow::evaluate::{Dataset, Protocol, Split, Stratify};
 use labelflow::metrics::{Metric, SetMetrics};
-use labelflow::{Error, Result};
 use std::path::Path;
 
 /// How words tell of a group of rows.
@@ -164,40 +163,11 @@ impl Table {
         for batch in batches {
             let start = words.len();
             words.resize(start + batch.num_rows(), Vec::new());
-            for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-                if field.name() == "labels" {
-                    continue;
-                }
-                if let Some(map) = column.as_map_opt() {
-                    let (keys, values) = (map.keys().as_string::<i32>(), numbers(map.values())?);
-                    for (row, ends) in map.value_offsets().windows(2).enumerate() {
-                        let entries = ends[0] as usize..ends[1] as usize;
-                        for (entry, &n) in entries.clone().zip(&values[entries]) {
-                            words[start + row].push((names.intern(keys.value(entry)), n));
-                        }
-                    }
-                    continue;
-                }
-                let word = names.intern(field.name());
-                let values = numbers(column)?;
-                words[start..].iter_mut().zip(values).for_each(|(row, n)| row.push((word, n)));
-            }
+            each_value(batch, &mut names, |row, word, n| words[start + row].push((word, n)))?;
         }
         words.iter_mut().for_each(|row| row.retain(|(_, n)| *n != 0.0));
         let (sets, labels) = (dataset.truth().clone(), dataset.universe().len());
         Ok(Table { words, sets, vocabulary: names.len(), labels })
-    }
-}
-
-fn numbers(column: &ArrayRef) -> Result<Vec<f64>> {
-    match column.data_type() {
-        DataType::Float64 => {
-            Ok(column.as_primitive::<Float64Type>().iter().map(|x| x.unwrap_or(0.0)).collect())
-        }
-        DataType::Boolean => {
-            Ok(column.as_boolean().iter().map(|x| f64::from(x.unwrap_or(false))).collect())
-        }
-        other => Err(Error::data(format!("a column of {other} is no number"))),
     }
 }
 
