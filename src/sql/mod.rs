@@ -6,6 +6,7 @@
 mod cache;
 mod call;
 mod error;
+mod footer;
 mod info;
 mod learn;
 mod merge;

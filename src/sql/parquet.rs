@@ -4,8 +4,10 @@
 //! compressor of its own, and begins the next group before the last ones are written: memory is as
 //! large as the groups that happen to be on their way. Here the rows of a group are collected. Then
 //! its columns are encoded, as many at a time as there are threads, and each is written when it is
-//! encoded, while the rows of the next group are collected, or wait in the input ([`InOrder`]).
+//! encoded, while the rows of the next group are collected, or wait in the input ([`InOrder`]). What is
+//! to be said of it at the end of the file is packed until then ([`PackedFooter`]).
 
+use super::footer::PackedFooter;
 use super::ordered::InOrder;
 use super::tables::{Buffer, Buffers, Bytes};
 use super::workers;
@@ -29,10 +31,16 @@ use datafusion::parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions,
     compute_leaves,
 };
-use datafusion::parquet::file::properties::{
-    DEFAULT_MAX_ROW_GROUP_ROW_COUNT, WriterPropertiesBuilder,
+use datafusion::parquet::bloom_filter::Sbbf;
+use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaDataWriter, RowGroupMetaData,
 };
-use datafusion::parquet::file::writer::SerializedFileWriter;
+use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
+use datafusion::parquet::file::properties::{
+    DEFAULT_MAX_ROW_GROUP_ROW_COUNT, WriterPropertiesBuilder, WriterPropertiesPtr,
+};
+use datafusion::parquet::file::writer::{OnCloseRowGroup, SerializedRowGroupWriter, TrackedWrite};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::future::{BoxFuture, Either, ready};
@@ -42,6 +50,8 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What a Parquet file begins with.
+const MAGIC: &[u8] = b"PAR1";
 /// Bytes that go to a local file at a time. Other stores ask for larger parts.
 const LOCAL_PART: usize = 1 << 20;
 /// Parts that are on their way at a time.
@@ -117,10 +127,13 @@ impl ColumnSink {
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(options.global.skip_arrow_metadata);
-        let encoded = Encoded::new();
-        let writer =
-            ArrowWriter::try_new_with_options(encoded.clone(), Arc::clone(&schema), options)?;
+        let writer = ArrowWriter::try_new_with_options(io::sink(), Arc::clone(&schema), options)?;
         let (writer, factory) = writer.into_serialized_writer()?;
+        let properties = Arc::clone(writer.properties());
+        let footer = PackedFooter::new(writer.close()?.file_metadata().clone());
+        let encoded = Encoded::new();
+        let mut data = TrackedWrite::new(encoded.clone());
+        data.write_all(MAGIC)?;
 
         let url = &self.config.object_store_url;
         let store = context.runtime_env().object_store(url)?;
@@ -130,7 +143,7 @@ impl ColumnSink {
             false => context.session_config().options().execution.objectstore_writer_buffer_size,
         };
         let upload = WriteMultipart::new_with_chunk_size(upload, part);
-        Ok(ParquetFile { schema, writer, factory, encoded, upload, rows: 0 })
+        Ok(ParquetFile { schema, properties, factory, footer, data, encoded, upload, rows: 0 })
     }
 }
 
@@ -153,7 +166,7 @@ impl DataSink for ColumnSink {
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
         let file = self.open(context).await?;
-        let full = file.writer.properties().max_row_group_row_count();
+        let full = file.properties.max_row_group_row_count();
         let full = full.unwrap_or(DEFAULT_MAX_ROW_GROUP_ROW_COUNT);
         let empty = || {
             let consumer = MemoryConsumer::new("rows of a Parquet row group");
@@ -178,7 +191,9 @@ impl DataSink for ColumnSink {
             }
             group.push(batch)?;
         }
-        writing.await?.write(group).await?.finish().await
+        let file = writing.await?;
+        // A task, as the writing of row groups: what those have given back serves for the footer.
+        join(SpawnedTask::spawn(async { file.write(group).await?.finish().await })).await?
     }
 }
 
@@ -211,9 +226,11 @@ impl RowGroup {
 /// A Parquet file in the making.
 struct ParquetFile {
     schema: SchemaRef,
-    writer: SerializedFileWriter<Encoded>,
+    properties: WriterPropertiesPtr,
     factory: ArrowRowGroupWriterFactory,
-    /// What `writer` has written and `upload` does not have yet.
+    footer: PackedFooter,
+    data: TrackedWrite<Encoded>,
+    /// What went into `data` and `upload` does not have yet.
     encoded: Encoded,
     upload: WriteMultipart,
     rows: u64,
@@ -227,7 +244,8 @@ impl ParquetFile {
         }
         self.rows += group.rows as u64;
         let threads = workers();
-        let index = self.writer.flushed_row_groups().len();
+        let index = self.footer.rows().len();
+        let number = i16::try_from(index).map_err(|_| too_many_groups())?;
         let columns = self.columns(index, group.batches)?;
         let encode = |column: Column| SpawnedTask::spawn(async move { column.encode() });
         // Lists take longest: they begin first, so that nothing waits for them at the end.
@@ -242,7 +260,22 @@ impl ParquetFile {
         };
         // Some are encoded while others wait for their turn to be written.
         let mut columns = futures::stream::iter(columns).map(encoded).buffered(2 * threads);
-        let mut row_group = self.writer.next_row_group()?;
+        let schema = self.footer.file().schema_descr_ptr();
+        let footer = &mut self.footer;
+        let remember: OnCloseRowGroup<Encoded> =
+            Box::new(|data, group, filters, values, places| {
+                let group = with_filters(data, group, filters)?;
+                let values = values.into_iter().map(|v| v.unwrap_or(ColumnIndexMetaData::NONE));
+                footer.push(group, Some(values.collect()), places.into_iter().collect())
+            });
+        let properties = Arc::clone(&self.properties);
+        let mut row_group = SerializedRowGroupWriter::new(
+            schema,
+            properties,
+            &mut self.data,
+            number,
+            Some(remember),
+        );
         while let Some(chunks) = columns.next().await {
             for chunk in chunks?? {
                 chunk.append_to_row_group(&mut row_group)?;
@@ -255,10 +288,11 @@ impl ParquetFile {
         Ok(self)
     }
 
-    /// The columns of `batches`, each with its writers: nested ones have several.
+    /// The columns of `batches`, the row group with that number, each with its writers: nested ones have
+    /// several.
     fn columns(&self, index: usize, batches: Vec<RecordBatch>) -> Result<Vec<Column>> {
         let mut writers = self.factory.create_column_writers(index)?.into_iter().enumerate();
-        let leaves = self.writer.schema_descr();
+        let leaves = self.footer.file().schema_descr();
         let mut next = writers.next();
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for (i, field) in self.schema.fields().iter().enumerate() {
@@ -277,11 +311,44 @@ impl ParquetFile {
 
     /// Writes the footer; returns how many rows there are.
     async fn finish(mut self) -> Result<u64> {
-        self.writer.finish()?;
+        let packed = self.footer;
+        let footer = packed.unpack(0..packed.rows().len())?;
+        drop(packed);
+        ParquetMetaDataWriter::new_with_tracked(self.data, &footer)
+            .with_write_path_in_schema(self.properties.write_path_in_schema())
+            .finish()?;
         send(self.encoded.rest(), &mut self.upload).await?;
         self.upload.finish().await?;
         Ok(self.rows)
     }
+}
+
+/// Writes the Bloom filters of a row group, each noted with its column.
+fn with_filters<W: Write>(
+    data: &mut TrackedWrite<W>,
+    group: RowGroupMetaData,
+    filters: Vec<Option<Sbbf>>,
+) -> ParquetResult<RowGroupMetaData> {
+    let mut group = group.into_builder();
+    let columns = group.take_columns().into_iter().zip(filters);
+    let noted = |(column, filter): (ColumnChunkMetaData, Option<Sbbf>)| {
+        let Some(filter) = filter else { return Ok(column) };
+        let start = data.bytes_written();
+        filter.write(&mut *data)?;
+        let length = i32::try_from(data.bytes_written() - start)?;
+        let column = column.into_builder().set_bloom_filter_offset(Some(start as i64));
+        column.set_bloom_filter_length(Some(length)).build()
+    };
+    let columns = columns.map(noted).collect::<ParquetResult<_>>()?;
+    group.set_column_metadata(columns).build()
+}
+
+fn too_many_groups() -> DataFusionError {
+    DataFusionError::Execution(
+        "a Parquet file has at most 32,768 row groups: write several files, or more rows a group \
+         (datafusion.execution.parquet.max_row_group_size)"
+            .to_string(),
+    )
 }
 
 /// Hands on what is encoded.
@@ -360,5 +427,89 @@ impl Column {
         }
         let chunks = self.writers.into_iter().map(|w| Ok(w.close()?));
         chunks.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::footer::tests::rows;
+    use crate::sql::{SessionOptions, session};
+    use datafusion::dataframe::DataFrameWriteOptions;
+    use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+
+    /// All bytes of a file but those of its footer, to which those of page indexes do not belong.
+    fn before_footer(file: &[u8]) -> &[u8] {
+        let (rest, end) = file.split_at(file.len() - 8);
+        let length = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
+        &rest[..rest.len() - length]
+    }
+
+    /// As the writer of the crate `parquet` writes them, which encodes on one thread and keeps structs for
+    /// the footer. That has ranges of values also in a form that Parquet has given up since.
+    #[test]
+    fn files_are_those_of_the_plain_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let path = dir.path().join("a.parquet").display().to_string();
+        let rows = rows(1000);
+        let written = |set: &dyn Fn(&mut TableParquetOptions)| {
+            let mut options = TableParquetOptions::default();
+            options.global.max_row_group_size = 300;
+            options.global.data_page_row_count_limit = 50;
+            options.global.write_batch_size = 50;
+            options.key_value_metadata.insert("made by".into(), Some("a test".into()));
+            set(&mut options);
+            runtime.block_on(async {
+                let ctx = session(&SessionOptions::default()).unwrap();
+                let frame = ctx.read_batch(rows.clone()).unwrap();
+                let single = DataFrameWriteOptions::new().with_single_file_output(true);
+                frame.write_parquet(&path, single, Some(options.clone())).await.unwrap();
+            });
+            options.arrow_schema(&rows.schema());
+            let properties = WriterPropertiesBuilder::try_from(&options).unwrap().build();
+            let mut plain = Vec::new();
+            let mut writer =
+                ArrowWriter::try_new(&mut plain, rows.schema(), Some(properties)).unwrap();
+            writer.write(&rows).unwrap();
+            writer.close().unwrap();
+            let (plain, ours) = (Bytes::from(plain), Bytes::from(std::fs::read(&path).unwrap()));
+            assert!(before_footer(&ours) == before_footer(&plain));
+            let read = |file: &Bytes| {
+                let reader = ParquetMetaDataReader::new();
+                let reader = reader.with_page_index_policy(PageIndexPolicy::Optional);
+                reader.parse_and_finish(file).unwrap()
+            };
+            let footer = read(&ours);
+            assert_eq!(footer, read(&plain));
+            footer
+        };
+        let footer = written(&|_| ());
+        assert_eq!(footer.num_row_groups(), 4);
+        let footer = written(&|options| options.global.bloom_filter_on_write = true);
+        assert!(footer.row_group(3).column(0).bloom_filter_offset().is_some());
+        written(&|options| options.global.statistics_enabled = Some("chunk".into()));
+        written(&|options| options.global.statistics_enabled = Some("none".into()));
+    }
+
+    #[test]
+    fn more_row_groups_than_a_file_can_have_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.parquet").display().to_string();
+        let rows = rows(32_769).project(&[0]).unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let error = runtime.block_on(async {
+            let mut options = TableParquetOptions::default();
+            options.global.max_row_group_size = 1;
+            let ctx = session(&SessionOptions::default()).unwrap();
+            let single = DataFrameWriteOptions::new().with_single_file_output(true);
+            let frame = ctx.read_batch(rows).unwrap();
+            frame.write_parquet(&path, single, Some(options)).await.unwrap_err()
+        });
+        let told = error.to_string();
+        assert!(
+            told.contains("32,768 row groups") && told.contains("max_row_group_size"),
+            "{told}"
+        );
     }
 }

@@ -6,7 +6,7 @@
 //! file is cut into more pieces than there are partitions, whole row groups first and parts of the
 //! last ones, and whichever partition is free takes the next.
 
-use super::scans;
+use super::scans::{self, Footer};
 use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
@@ -131,10 +131,7 @@ pub(super) fn in_order(
 
 /// The row groups of each file, if all footers were read already.
 fn shapes(runtime: &RuntimeEnv, files: &[PartitionedFile]) -> Option<Vec<Vec<Shape>>> {
-    let row_groups = |file: &PartitionedFile| {
-        let footer = scans::footer(runtime, file)?;
-        (0..footer.num_row_groups()).map(|group| Shape::of(&footer, group)).collect()
-    };
+    let row_groups = |file: &PartitionedFile| Footer::of(runtime, file)?.groups(Shape::of);
     files.iter().map(row_groups).collect()
 }
 

@@ -1,14 +1,17 @@
 //! What the rules for scans of Parquet files share.
 
+use super::footer::PackedFooter;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
+use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadata};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
+use std::any::Any;
 use std::sync::Arc;
 
 /// `plan` with other scans where `other` has one.
@@ -29,13 +32,74 @@ pub(super) fn replace(
     Ok(replaced.data)
 }
 
-/// The footer of `file`, if it was read already and the file is still the same.
-pub(super) fn footer(runtime: &RuntimeEnv, file: &PartitionedFile) -> Option<Arc<ParquetMetaData>> {
-    let cache = runtime.cache_manager.get_file_metadata_cache();
-    let entry = cache.get(&file.object_meta.location)?;
-    if !entry.is_valid_for(&file.object_meta) {
-        return None;
+/// The footer of a file, as the session keeps it.
+pub(super) enum Footer {
+    /// As DataFusion has read it.
+    Read(Arc<ParquetMetaData>),
+    /// For files that are read page by page.
+    Packed(Arc<PackedFooter>),
+}
+
+impl Footer {
+    /// That of `file`, if it was read already and the file is still the same.
+    pub(super) fn of(runtime: &RuntimeEnv, file: &PartitionedFile) -> Option<Self> {
+        let cache = runtime.cache_manager.get_file_metadata_cache();
+        let entry = cache.get(&file.object_meta.location)?;
+        if !entry.is_valid_for(&file.object_meta) {
+            return None;
+        }
+        let footer = entry.file_metadata;
+        if let Some(read) = footer.as_any().downcast_ref::<CachedParquetMetaData>() {
+            return Some(Footer::Read(Arc::clone(read.parquet_metadata())));
+        }
+        let packed: Arc<dyn Any + Send + Sync> = footer;
+        packed.downcast().ok().map(Footer::Packed)
     }
-    let footer = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
-    Some(Arc::clone(footer.parquet_metadata()))
+
+    /// What is said of the file as a whole.
+    pub(super) fn file(&self) -> &FileMetaData {
+        match self {
+            Footer::Read(footer) => footer.file_metadata(),
+            Footer::Packed(footer) => footer.file(),
+        }
+    }
+
+    /// Bytes it takes in memory.
+    pub(super) fn memory_size(&self) -> usize {
+        match self {
+            Footer::Read(footer) => footer.memory_size(),
+            Footer::Packed(footer) => footer.memory_size(),
+        }
+    }
+
+    /// What `look` says of each row group: it is told the row group's place in a footer, which may have
+    /// no other.
+    pub(super) fn groups<T>(
+        &self,
+        look: impl Fn(&ParquetMetaData, usize) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        match self {
+            Footer::Read(footer) => (0..footer.num_row_groups()).map(|g| look(footer, g)).collect(),
+            Footer::Packed(footer) => {
+                let single = |g| look(&footer.unpack(g..g + 1).ok()?, 0);
+                (0..footer.rows().len()).map(single).collect()
+            }
+        }
+    }
+
+    /// As much of it as reading rows takes, packed; `None` where it contradicts itself.
+    pub(super) fn packed(&self) -> Option<Arc<PackedFooter>> {
+        match self {
+            Footer::Packed(footer) => Some(Arc::clone(footer)),
+            Footer::Read(footer) => Some(Arc::new(PackedFooter::of_places(footer).ok()?)),
+        }
+    }
+}
+
+/// Lets the session keep `footer` for `file`, and not the one that DataFusion has read.
+///
+/// DataFusion takes that for a footer it has not read: when it needs one, it reads it again.
+pub(super) fn keep(runtime: &RuntimeEnv, file: &PartitionedFile, footer: &Arc<PackedFooter>) {
+    let entry = CachedFileMetadataEntry::new(file.object_meta.clone(), Arc::clone(footer) as _);
+    runtime.cache_manager.get_file_metadata_cache().put(&file.object_meta.location, entry);
 }

@@ -13,6 +13,10 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use std::sync::Arc;
 
+/// Bytes of footers that are kept at most. A file with a larger one is not cut where pages begin, and not
+/// read page by page: this is that of a hundred million rows of a hundred columns.
+const FOOTERS: usize = 256 << 20;
+
 /// The settings of a [`session`].
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
@@ -56,7 +60,8 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         config = config.with_target_partitions(options.partitions);
     }
     // A directory is listed anew by every query: files come and go.
-    let mut runtime = RuntimeEnvBuilder::new().with_object_list_cache_limit(0);
+    let mut runtime =
+        RuntimeEnvBuilder::new().with_object_list_cache_limit(0).with_metadata_cache_limit(FOOTERS);
     if let Some(bytes) = options.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }

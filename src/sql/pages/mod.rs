@@ -3,52 +3,50 @@
 //! DataFusion has all columns of a row group in memory before it decodes the first row, because a
 //! request to a distant store is dear. On a local disk it is not. Here every column is read one page
 //! at a time, when its rows are asked for, on the thread that asks: a scan takes the memory of a few
-//! pages of each column, and bytes are decoded while they are in the cache of the processor.
+//! pages of each column, and bytes are decoded while they are in the cache of the processor. What the
+//! footer says of row groups is packed until they are read ([`PackedFooter`]).
 //!
 //! Scans with a predicate or of single fields of a struct, files whose columns have to be converted for
 //! their table, and other stores are left to DataFusion.
 
-use super::scans;
-use super::tables::{Bytes, is_local};
+mod rows;
+mod whole_footers;
+
+use super::footer::PackedFooter;
+use super::scans::{self, Footer};
+use super::tables::is_local;
 use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
-use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::{
-    ParquetAccessPlan, ParquetRowSelection, apply_file_schema_type_coercions,
+    ParquetRowSelection, apply_file_schema_type_coercions,
 };
 use datafusion::datasource::physical_plan::{
-    FileOpenFuture, FileOpener, FileScanConfig, FileSource, ParquetSource,
+    FileGroup, FileOpener, FileScanConfig, FileSource, ParquetSource,
 };
 use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::object_store::ObjectStore;
-use datafusion::object_store::local::LocalFileSystem;
-use datafusion::parquet::arrow::ProjectionMask;
-use datafusion::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use datafusion::parquet::errors::ParquetError;
-use datafusion::parquet::file::reader::{ChunkReader, Length};
+use datafusion::object_store::{ObjectStore, path as store};
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
+use rows::Opener;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use whole_footers::with_whole_footers;
 
 /// The rule that lets local Parquet files be read page by page.
 pub(super) struct PageByPage(pub(super) Arc<RuntimeEnv>);
@@ -82,22 +80,67 @@ impl PageByPage {
     fn instead_of(&self, scan: &DataSourceExec) -> Option<FileScanConfig> {
         let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
         let store = self.0.object_store(&config.object_store_url).ok()?;
+        if !is_local(&store) {
+            return None;
+        }
         let mut columns = source.projection().into_iter().flat_map(|p| p.iter());
         let plain = source.filter().is_none()
             && config.limit.is_none()
             && config.expr_adapter_factory.is_none()
             && source.table_schema().virtual_columns().is_empty()
             && !columns.any(|c| takes_field(&c.expr));
-        (is_local(&store) && plain).then(|| {
-            let source = Pages {
-                theirs: Arc::clone(config.file_source()),
-                batch_size: 0,
-                runtime: Arc::clone(&self.0),
-            };
-            let mut config = config.clone();
-            config.file_source = Arc::new(source);
-            config
-        })
+        let cache = self.0.cache_manager.get_file_metadata_cache();
+        let theirs: Arc<dyn FileSource> = Arc::new(with_whole_footers(source, store, cache));
+        let mut replaced = config.clone();
+        replaced.file_source = match plain {
+            true => Arc::new(Pages { files: Arc::new(self.files(config)), theirs, batch_size: 0 }),
+            false => theirs,
+        };
+        Some(replaced)
+    }
+
+    /// How the files of a scan are read page by page, where they are.
+    fn files(&self, config: &FileScanConfig) -> Files {
+        let table = config.file_source().table_schema().file_schema();
+        let mut found = BTreeMap::new();
+        for file in config.file_groups.iter().flat_map(FileGroup::iter).filter(|f| is_whole(f)) {
+            let of_file = found.entry(file.object_meta.location.clone());
+            of_file.or_insert_with(|| (file, self.readable(file, table)));
+        }
+        let footers = found.values().filter_map(|(_, readable)| readable.as_ref());
+        let large = footers.map(|(_, footer)| footer.memory_size()).sum::<usize>() >= LARGE;
+        let files = found.into_iter().filter_map(|(location, (file, readable))| {
+            let (paged, _) = readable?;
+            if large {
+                scans::keep(&self.0, file, &paged.footer);
+            }
+            Some((location, paged))
+        });
+        files.collect()
+    }
+
+    /// How `file` is read; `None` where DataFusion has to look at it, because its footer is not known
+    /// or its columns are not those of the table.
+    fn readable(&self, file: &PartitionedFile, table: &SchemaRef) -> Option<(PagedFile, Footer)> {
+        let footer = Footer::of(&self.0, file)?;
+        let empty = Arc::new(ParquetMetaData::new(footer.file().clone(), Vec::new()));
+        let own = ArrowReaderMetadata::try_new(empty, ArrowReaderOptions::new()).ok()?;
+        // What only the reader can convert, such as text to views, as DataFusion has it do.
+        let mut options = ArrowReaderOptions::new();
+        let mut read = Arc::clone(own.schema());
+        if let Some(schema) = apply_file_schema_type_coercions(table, &read) {
+            options = options.with_schema(Arc::new(schema));
+            let empty = Arc::clone(own.metadata());
+            let metadata = ArrowReaderMetadata::try_new(empty, options.clone()).ok()?;
+            read = Arc::clone(metadata.schema());
+        }
+        let (found, wanted) = (read.fields(), table.fields());
+        let same =
+            |(a, b): (&FieldRef, &FieldRef)| a.name() == b.name() && a.data_type() == b.data_type();
+        if found.len() != wanted.len() || !found.iter().zip(wanted).all(same) {
+            return None;
+        }
+        Some((PagedFile { footer: footer.packed()?, options }, footer))
     }
 }
 
@@ -108,15 +151,37 @@ fn takes_field(expr: &Arc<dyn PhysicalExpr>) -> bool {
         || expr.children().into_iter().any(takes_field)
 }
 
+/// Bytes of the footers of a scan, as DataFusion keeps them, from which on they are kept packed: to read
+/// small ones again for the next query would take longer than they are worth.
+const LARGE: usize = 1 << 20;
 /// What `EXPLAIN ANALYZE` calls the number of files, or pieces of files, that are read page by page.
 const BY_PAGES: &str = "files_read_by_pages";
+
+/// A file that is read page by page.
+#[derive(Clone)]
+struct PagedFile {
+    footer: Arc<PackedFooter>,
+    options: ArrowReaderOptions,
+}
+
+/// Files that are read page by page, by name.
+type Files = BTreeMap<store::Path, PagedFile>;
+
+/// Whether `file` is read to its end, but for rows that are not chosen, and with its own columns.
+fn is_whole(file: &PartitionedFile) -> bool {
+    let whole = |r: &FileRange| r.start == 0 && r.end as u64 == file.object_meta.size;
+    let chosen = file.extension::<ParquetRowSelection>().is_some();
+    file.extensions.len() == usize::from(chosen)
+        && file.arrow_schema.is_none()
+        && file.range.as_ref().is_none_or(whole)
+}
 
 /// Parquet files of which those that can be are read page by page, the others as DataFusion does.
 struct Pages {
     theirs: Arc<dyn FileSource>,
+    files: Arc<Files>,
     /// DataFusion tells it before it reads.
     batch_size: usize,
-    runtime: Arc<RuntimeEnv>,
 }
 
 impl FileSource for Pages {
@@ -145,8 +210,7 @@ impl FileSource for Pages {
         Ok(Box::new(PagesOrTheirs {
             pages: ProjectionOpener::try_new(split, Arc::new(opener), &schema)?,
             theirs: self.theirs.create_morselizer(object_store, base_config, partition)?,
-            schema,
-            runtime: Arc::clone(&self.runtime),
+            files: Arc::clone(&self.files),
             by_pages: MetricBuilder::new(self.metrics()).counter(BY_PAGES, partition),
         }))
     }
@@ -157,7 +221,7 @@ impl FileSource for Pages {
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         let theirs = self.theirs.with_batch_size(batch_size);
-        Arc::new(Pages { theirs, batch_size, runtime: Arc::clone(&self.runtime) })
+        Arc::new(Pages { theirs, files: Arc::clone(&self.files), batch_size })
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
@@ -196,9 +260,7 @@ impl FileSource for Pages {
 struct PagesOrTheirs {
     pages: Arc<dyn FileOpener>,
     theirs: Box<dyn Morselizer>,
-    /// The columns of files as the table wants them.
-    schema: SchemaRef,
-    runtime: Arc<RuntimeEnv>,
+    files: Arc<Files>,
     /// How many files are read page by page.
     by_pages: Count,
 }
@@ -209,40 +271,12 @@ impl fmt::Debug for PagesOrTheirs {
     }
 }
 
-impl PagesOrTheirs {
-    /// How the columns of `file` are read; `None` where DataFusion has to look at the file, because
-    /// its footer is not known, its columns are not those of the table, or a part is asked for that
-    /// is not a selection of rows.
-    fn columns(&self, file: &PartitionedFile) -> Option<ArrowReaderMetadata> {
-        let whole = |r: &FileRange| r.start == 0 && r.end as u64 == file.object_meta.size;
-        let selected = file.extension::<ParquetRowSelection>().is_some();
-        let known = file.extensions.len() == usize::from(selected);
-        if !known || file.arrow_schema.is_some() || !file.range.as_ref().is_none_or(whole) {
-            return None;
-        }
-        let footer = scans::footer(&self.runtime, file)?;
-        let own = ArrowReaderMetadata::try_new(footer, ArrowReaderOptions::new()).ok()?;
-        // What only the reader can convert, such as text to views, as DataFusion has it do.
-        let read = match apply_file_schema_type_coercions(&self.schema, own.schema()) {
-            Some(schema) => {
-                let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
-                ArrowReaderMetadata::try_new(Arc::clone(own.metadata()), options).ok()?
-            }
-            None => own,
-        };
-        let (found, wanted) = (read.schema().fields(), self.schema.fields());
-        let same =
-            |(a, b): (&FieldRef, &FieldRef)| a.name() == b.name() && a.data_type() == b.data_type();
-        (found.len() == wanted.len() && found.iter().zip(wanted).all(same)).then_some(read)
-    }
-}
-
 impl Morselizer for PagesOrTheirs {
     fn plan_file(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {
-        match self.columns(&file) {
-            Some(columns) => {
+        match self.files.get(&file.object_meta.location).filter(|_| is_whole(&file)) {
+            Some(paged) => {
                 self.by_pages.add(1);
-                let batches = self.pages.open(file.with_extension(columns))?;
+                let batches = self.pages.open(file.with_extension(paged.clone()))?;
                 Ok(Box::new(Batches(batches.into_stream().try_flatten().boxed())))
             }
             None => self.theirs.plan_file(file),
@@ -268,113 +302,6 @@ impl MorselPlanner for Batches {
 impl Morsel for Batches {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         self.0
-    }
-}
-
-/// Reads columns of files whose [`ArrowReaderMetadata`] comes with them.
-struct Opener {
-    /// The places of the columns in the file, in ascending order.
-    columns: Vec<usize>,
-    batch_size: usize,
-}
-
-impl FileOpener for Opener {
-    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let batches = self.read(&file)?;
-        Ok(async { Ok(stream::iter(batches.map(|b| b.map_err(fault))).boxed()) }.boxed())
-    }
-}
-
-impl Opener {
-    fn read(&self, file: &PartitionedFile) -> Result<ParquetRecordBatchReader> {
-        let Some(metadata) = file.extension::<ArrowReaderMetadata>() else {
-            return Err(DataFusionError::Internal("a file comes without its footer".into()));
-        };
-        let path = LocalFileSystem::new().path_to_filesystem(&file.object_meta.location)?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            LocalFile::open(path)?,
-            metadata.clone(),
-        );
-        let columns = self.columns.iter().copied();
-        let columns = ProjectionMask::roots(metadata.parquet_schema(), columns);
-        let mut builder = builder.with_projection(columns).with_batch_size(self.batch_size);
-        if let Some(selected) = file.extension::<ParquetRowSelection>() {
-            let all = metadata.metadata().row_groups();
-            let selection = selected.selection().clone();
-            let plan = ParquetAccessPlan::try_new_from_overall_row_selection(selection, all)?;
-            let groups = plan.row_group_indexes();
-            let rows = plan.into_overall_row_selection(all)?;
-            builder = builder.with_row_groups(groups);
-            if let Some(rows) = rows {
-                builder = builder.with_row_selection(rows);
-            }
-        }
-        Ok(builder.build()?)
-    }
-}
-
-/// A file that names itself when it cannot be read.
-struct LocalFile {
-    file: File,
-    path: PathBuf,
-}
-
-impl LocalFile {
-    fn open(path: PathBuf) -> io::Result<Self> {
-        match File::open(&path) {
-            Ok(file) => Ok(LocalFile { file, path }),
-            Err(error) => Err(named(&path, &error)),
-        }
-    }
-
-    fn explain(&self, error: ParquetError) -> ParquetError {
-        match error {
-            ParquetError::External(cause) => match cause.downcast_ref::<io::Error>() {
-                Some(error) => ParquetError::External(Box::new(named(&self.path, error))),
-                None => ParquetError::External(cause),
-            },
-            error => error,
-        }
-    }
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
-}
-
-impl Length for LocalFile {
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-}
-
-impl ChunkReader for LocalFile {
-    type T = <File as ChunkReader>::T;
-
-    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        self.file.get_read(start).map_err(|e| self.explain(e))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // A damaged file may ask for any number of bytes.
-        if start.saturating_add(length as u64) > self.len() {
-            return Err(ParquetError::EOF(format!("{length} bytes at {start} are past the end")));
-        }
-        self.file.get_bytes(start, length).map_err(|e| self.explain(e))
-    }
-}
-
-/// An error of the reader, which has its causes as text.
-fn fault(error: ArrowError) -> DataFusionError {
-    match error {
-        ArrowError::ParquetError(text) => match text.strip_prefix("External: ") {
-            Some(cause) => DataFusionError::External(cause.into()),
-            None => {
-                let text = text.strip_prefix("Parquet error: ").unwrap_or(&text);
-                DataFusionError::from(ParquetError::General(text.to_string()))
-            }
-        },
-        error => error.into(),
     }
 }
 

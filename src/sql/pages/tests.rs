@@ -1,6 +1,8 @@
 //! Scans by pages against those of DataFusion, and files that are not as they should be.
 
-use super::{BY_PAGES, ChunkReader};
+use super::rows::{LocalFile, Opener};
+use super::{BY_PAGES, PagedFile};
+use crate::sql::footer::PackedFooter;
 use crate::sql::{SessionOptions, session};
 use datafusion::arrow::array::{
     Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array,
@@ -10,9 +12,19 @@ use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{Field, Fields, Int32Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::FileOpener;
+use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
+use datafusion::execution::cache::cache_manager::DEFAULT_METADATA_CACHE_LIMIT;
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::{ObjectMeta, ObjectStoreExt, path as store};
 use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::file::reader::ChunkReader;
 use datafusion::prelude::SessionContext;
+use futures::StreamExt;
 use std::fs::{File, create_dir_all};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,11 +72,16 @@ fn rows(from: i64, count: i64) -> RecordBatch {
 }
 
 fn write(path: &Path, rows: &RecordBatch) {
+    write_groups(path, rows, 30_000, 2000);
+}
+
+/// Writes row groups and pages with so many rows.
+fn write_groups(path: &Path, rows: &RecordBatch, group: usize, page: usize) {
     create_dir_all(path.parent().unwrap()).unwrap();
     let properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some(30_000))
-        .set_data_page_row_count_limit(2000)
-        .set_write_batch_size(500)
+        .set_max_row_group_row_count(Some(group))
+        .set_data_page_row_count_limit(page)
+        .set_write_batch_size(page.min(500))
         .build();
     let file = File::create(path).unwrap();
     let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(properties)).unwrap();
@@ -123,6 +140,111 @@ fn scans_answer_as_those_of_datafusion() {
     }
 }
 
+/// The footer that a session keeps: whether it is packed, and whether it has the places of pages.
+fn kept(ctx: &SessionContext) -> (bool, bool) {
+    let entries = ctx.runtime_env().cache_manager.get_file_metadata_cache().list_entries();
+    let footer = entries.into_values().next().unwrap().value.file_metadata;
+    match footer.as_any().downcast_ref::<CachedParquetMetaData>() {
+        Some(read) => (false, read.parquet_metadata().offset_index().is_some()),
+        None => {
+            let packed = footer.as_any().downcast_ref::<PackedFooter>().unwrap();
+            (true, packed.unpack(0..1).unwrap().offset_index().is_some())
+        }
+    }
+}
+
+/// The footer is packed by a scan by pages when it is large, and as DataFusion reads it when another scan
+/// had to read it again; tables that were created remember their statistics, and do not read it for those.
+#[test]
+fn scans_of_both_kinds_follow_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.parquet");
+    let table = format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'", file.display());
+    for large in [false, true] {
+        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+        let ids = Int64Array::from_iter_values(0..30_000);
+        let width = if large { 40 } else { 2 };
+        columns.extend((0..width).map(|i| (format!("c{i}"), Arc::new(ids.clone()) as ArrayRef)));
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        write_groups(&file, &rows, 1000, 250);
+        let theirs = SessionContext::new();
+        run(&theirs, &table);
+        for partitions in [1, 3] {
+            let ctx = session(&SessionOptions { partitions, ..Default::default() }).unwrap();
+            run(&ctx, "SET datafusion.optimizer.repartition_file_min_size = 1");
+            run(&ctx, &table);
+            assert_eq!(kept(&ctx), (false, true));
+            let whole = "SELECT sum(c0), count(c1) FROM t";
+            let chosen = "SELECT sum(c0), count(c1) FROM t WHERE c0 BETWEEN 5990 AND 6010";
+            let both =
+                "SELECT sum(c0) FROM (SELECT c0 FROM t UNION ALL SELECT c1 FROM t WHERE c0 > 9)";
+            let mut pieces = Vec::new();
+            for query in [whole, whole, chosen, whole, both, whole, chosen, chosen, whole] {
+                assert_eq!(run(&ctx, query), run(&theirs, query), "{query}");
+                // DataFusion has read it again for the scan with a predicate, after it was packed.
+                let read_again = query != whole;
+                assert_eq!(kept(&ctx), (large && !read_again, true), "{query}");
+                let read = count(&ctx, query);
+                assert_eq!(read > 0, query != chosen, "{query}");
+                pieces.extend((query == whole).then_some(read));
+            }
+            assert!(pieces.iter().all(|&p| p == pieces[0] && p >= partitions), "{pieces:?}");
+        }
+    }
+}
+
+#[test]
+fn large_footers_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.parquet");
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..800));
+    let columns = (0..100).map(|i| (format!("c{i}"), Arc::clone(&ids)));
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    write_groups(&file, &rows, 1, 1);
+    let footer = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let footer = footer.parse_and_finish(&File::open(&file).unwrap()).unwrap();
+    // More than DataFusion keeps where nobody says otherwise.
+    assert!(footer.memory_size() > DEFAULT_METADATA_CACHE_LIMIT);
+    assert_eq!(by_pages(&format!("SELECT sum(c0), max(c99) FROM '{}'", file.display()))[0], 1);
+}
+
+#[test]
+fn row_groups_are_read_together_as_long_as_they_have_few_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.parquet");
+    write(&file, &rows(0, 130_000));
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&File::open(file).unwrap()).unwrap();
+    let runs = |footer: &PackedFooter, selected: Option<Vec<(bool, usize)>>| -> Vec<_> {
+        let selector = |(skip, rows)| match skip {
+            true => RowSelector::skip(rows),
+            false => RowSelector::select(rows),
+        };
+        let selected = selected.map(|s| s.into_iter().map(selector).collect());
+        let runs = super::rows::runs(footer, selected).unwrap().into_iter();
+        runs.map(|run| (run.groups, run.rows.map(|rows| rows.row_count()))).collect()
+    };
+    // Groups of 30,000 rows, and one of 10,000.
+    let packed = PackedFooter::of_places(&footer).unwrap();
+    assert_eq!(runs(&packed, None), [(0..2, None), (2..4, None), (4..5, None)]);
+    let skipped = runs(&packed, Some(vec![(true, 29_990), (false, 20), (true, 99_990)]));
+    assert_eq!(skipped, [(0..2, Some(20))]);
+    let skipped = runs(&packed, Some(vec![(false, 30_000), (true, 30_000), (false, 70_000)]));
+    assert_eq!(skipped, [(0..1, Some(30_000)), (2..4, Some(60_000)), (4..5, Some(10_000))]);
+    assert_eq!(runs(&packed, Some(vec![(true, 130_000)])), []);
+    for other in [129_999, 130_001] {
+        let other = RowSelection::from(vec![RowSelector::select(other)]);
+        assert!(super::rows::runs(&packed, Some(other)).is_err());
+    }
+    let mut packed = PackedFooter::new(footer.file_metadata().clone());
+    for rows in [0, 70_000, 0, 10] {
+        let group = footer.row_group(0).clone().into_builder().set_num_rows(rows);
+        packed.push(group.build().unwrap(), None, None).unwrap();
+    }
+    assert_eq!(runs(&packed, None), [(0..1, None), (1..2, None), (2..4, None)]);
+    let skipped = runs(&packed, Some(vec![(true, 70_000), (false, 10)]));
+    assert_eq!(skipped, [(3..4, Some(10))]);
+}
+
 #[test]
 fn files_that_differ_from_their_table_are_left_to_datafusion() {
     let dir = tempfile::tempdir().unwrap();
@@ -178,8 +300,35 @@ fn a_damaged_file_is_an_error() {
         let told = rows.err().map(|e| e.to_string()).unwrap_or_default();
         assert!(cut == 0 || told.contains("Parquet error: "), "{told}");
     }
-    let file = super::LocalFile::open(file).unwrap();
-    assert!(file.get_bytes(0, usize::MAX / 2).is_err());
+}
+
+#[test]
+fn nothing_comes_after_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    write(&path, &rows(0, 100_000));
+    let footer =
+        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let footer = Arc::new(PackedFooter::of_places(&footer).unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let read = || -> Vec<bool> {
+        let store = LocalFileSystem::new();
+        let location = store::Path::from_absolute_path(&path).unwrap();
+        let known = runtime.block_on(store.head(&location)).unwrap();
+        let paged = PagedFile { footer: Arc::clone(&footer), options: Default::default() };
+        let file = PartitionedFile::new_from_meta(known).with_extension(paged);
+        let opener = Opener { columns: vec![0], batch_size: 10_000 };
+        runtime.block_on(async {
+            let batches = opener.open(file).unwrap().await.unwrap();
+            batches.map(|batch| batch.is_ok()).collect().await
+        })
+    };
+    assert_eq!(read(), [true; 10]);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4..4000].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    // The row groups that follow are as they were.
+    assert_eq!(read(), [false]);
 }
 
 #[test]
@@ -196,8 +345,8 @@ fn partition_columns_are_added() {
     assert_eq!(count(&ctx, &query), 2);
 }
 
-#[test]
-fn a_file_that_is_gone_is_named() {
+/// The error of a query on a file that something happens to after planning.
+fn after_planning(happen: impl Fn(&Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.parquet");
     write(&file, &rows(0, 10));
@@ -206,8 +355,36 @@ fn a_file_that_is_gone_is_named() {
         let ctx = session(&SessionOptions::default()).unwrap();
         let query = format!("SELECT id FROM '{}'", file.display());
         let plan = ctx.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
-        std::fs::remove_file(&file).unwrap();
+        happen(&file);
         datafusion::physical_plan::collect(plan, ctx.task_ctx()).await.unwrap_err()
     });
-    assert!(error.to_string().contains("a.parquet`"), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_file_that_is_gone_is_named() {
+    let error = after_planning(|file| std::fs::remove_file(file).unwrap());
+    assert!(error.contains("a.parquet`"), "{error}");
+}
+
+#[test]
+fn a_file_that_was_replaced_is_not_read() {
+    let error = after_planning(|file| write(file, &rows(10, 10)));
+    assert!(error.contains("a.parquet` was changed"), "{error}");
+    let error = after_planning(|file| write(file, &rows(0, 20)));
+    assert!(error.contains("run the query again"), "{error}");
+}
+
+#[test]
+fn what_a_damaged_file_asks_for_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.parquet"), [0; 100]).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let store = LocalFileSystem::new_with_prefix(dir.path()).unwrap();
+    let known = runtime.block_on(store.head(&"a.parquet".into())).unwrap();
+    let location = store::Path::from_absolute_path(dir.path().join("a.parquet")).unwrap();
+    let file = LocalFile::open(&ObjectMeta { location, ..known }).unwrap();
+    assert_eq!(file.get_bytes(90, 10).unwrap().len(), 10);
+    assert!(file.get_bytes(90, 11).is_err());
+    assert!(file.get_bytes(0, usize::MAX / 2).is_err());
 }

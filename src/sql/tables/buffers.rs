@@ -2,7 +2,8 @@
 //!
 //! A scan with a predicate asks for all columns of a row group at a time, and gives them back at the end
 //! of it. An allocator returns blocks of that size to the system; to get them again costs a page fault
-//! for every 4 KB, a tenth of the time of a scan. So the blocks are kept here until the next row group.
+//! for every 4 KB, a tenth of the time of a scan. So the blocks are kept here until the next row group;
+//! those of a size that is asked for once, as for the footer of a file, are not.
 
 use super::visible::Bytes;
 use datafusion::object_store::local::LocalFileSystem;
@@ -92,6 +93,8 @@ pub(in crate::sql) struct Buffers {
 struct Free {
     by_size: BTreeMap<usize, Vec<Vec<u8>>>,
     bytes: usize,
+    /// Sizes that were allocated, and whether more than once.
+    allocated: BTreeMap<usize, bool>,
 }
 
 /// A buffer in use; dropped, it is free again.
@@ -148,15 +151,18 @@ impl Free {
             None => {
                 // Full of sizes that nobody asks for any more.
                 if self.bytes + size > kept {
-                    *self = Free::default();
+                    self.by_size.clear();
+                    self.bytes = 0;
                 }
+                self.allocated.entry(size).and_modify(|again| *again = true).or_insert(false);
                 None
             }
         }
     }
 
     fn keep(&mut self, buffer: Vec<u8>, kept: usize) {
-        if self.bytes + buffer.len() <= kept {
+        let again = self.allocated.get(&buffer.len()).copied().unwrap_or(false);
+        if again && self.bytes + buffer.len() <= kept {
             self.bytes += buffer.len();
             self.by_size.entry(buffer.len()).or_default().push(buffer);
         }
@@ -197,6 +203,9 @@ mod tests {
     #[test]
     fn a_buffer_serves_again() {
         let buffers = Arc::new(Buffers::default());
+        // Not when that size was never asked for before.
+        drop(buffers.take(100_000));
+        assert_eq!(buffers.free().bytes, 0);
         let first = buffers.take(100_000);
         let place = first.bytes.as_ptr();
         assert_eq!(first.as_ref().len(), 100_000);
@@ -213,13 +222,14 @@ mod tests {
     #[test]
     fn a_buffer_is_filled() {
         let buffers = Arc::new(Buffers::keeping(8));
-        for _ in 0..2 {
+        for kept in [0, 8] {
             let mut buffer = buffers.empty(8);
             assert_eq!((buffer.push(b"abcde"), buffer.is_full()), (5, false));
             assert_eq!((buffer.push(b"fghij"), buffer.is_full()), (3, true));
             assert_eq!(buffer.as_ref(), b"abcdefgh");
+            drop(buffer);
+            assert_eq!(buffers.free().bytes, kept);
         }
-        assert_eq!(buffers.free().bytes, 8);
     }
 
     #[test]
@@ -227,7 +237,7 @@ mod tests {
         let buffers = Arc::new(Buffers::default());
         drop((0..3).map(|_| buffers.take(KEPT / 2)).collect::<Vec<_>>());
         assert_eq!(buffers.free().bytes, KEPT);
-        drop(buffers.take(1 << 20));
+        (0..2).for_each(|_| drop(buffers.take(1 << 20)));
         assert_eq!(buffers.free().bytes, 1 << 20);
         assert_eq!(buffers.take(0).as_ref().len(), 0);
     }

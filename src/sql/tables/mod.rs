@@ -19,6 +19,7 @@ use crate::formats::{FileReader, LabelSource};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{DynamicFileCatalog, TableProvider, UrlTableFactory};
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::datasource::listing::{
@@ -193,7 +194,7 @@ impl FileTables {
             "csv" if !local.is_empty() => {
                 config.with_schema(csv::schema(local).map_err(to_datafusion)?)
             }
-            _ => config.infer_schema(state).await.map_err(named)?,
+            _ => infer_schema(config, state).await.map_err(named)?,
         };
         if config.file_schema.as_ref().is_some_and(|schema| schema.fields().is_empty()) {
             let error = Error::data("there are no columns: the file is empty");
@@ -215,6 +216,17 @@ impl FileTables {
         });
         Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
     }
+}
+
+/// Takes the columns from the files: a task, because the memory that footers take while they are read
+/// serves the tasks that read rows afterwards, and not the thread that waits for those.
+async fn infer_schema(
+    config: ListingTableConfig,
+    state: &SessionState,
+) -> DataFusionResult<ListingTableConfig> {
+    let state = state.clone();
+    let task = SpawnedTask::spawn(async move { config.infer_schema(&state).await });
+    task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
 }
 
 /// Whether CSV files must not be cut for several threads: a line break inside quotes, taken for the
