@@ -50,9 +50,9 @@ struct Prior {
 }
 
 impl Learner for Prior {
-    fn observe(&mut self, rows: &Rows, _space: &Space) -> Result<()> {
-        self.labels.observe(rows);
-        self.sizes.observe(rows);
+    fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        self.labels.observe(rows, &space.features);
+        self.sizes.observe(rows, &space.features);
         Ok(())
     }
 

@@ -1,29 +1,22 @@
 //! What is known of every feature in every group of rows.
 
 use super::count_vector::CountVector;
-use super::{Cell, Count, GroupMoments, Moment, PairTable, State, StateReader, StateWriter};
+use super::{
+    Cell, Count, GroupMoments, Grouping, Moment, OneGroup, PairTable, State, StateReader,
+    StateWriter, Statistic,
+};
 use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows, Used};
 use crate::error::Result;
-
-/// What the groups of a [`FeatureStats`] are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupedBy {
-    /// A row belongs to the group of each of its labels.
-    Label,
-    /// A row belongs to the group of the size of its label set.
-    Size,
-    /// Every row belongs to group 0.
-    All,
-}
+use std::marker::PhantomData;
+use std::slice;
 
 /// Per group: weight of rows, moments of dense features, counts (or moments) of sparse features,
 /// counts of category values.
 ///
 /// Sparse features store what occurs; what does not is derived: a row whose map lacks a key has a
 /// zero there, so zeros are the rows of the group less those with an entry or a missing value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FeatureStats {
-    by: GroupedBy,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeatureStats<G> {
     rows: CountVector,
     open_rows: PairTable<Count>,
     dense: GroupMoments,
@@ -31,65 +24,10 @@ pub struct FeatureStats {
     moments: PairTable<Moment>,
     missing: PairTable<Count>,
     values: PairTable<Count>,
+    groups: PhantomData<G>,
 }
 
-impl FeatureStats {
-    /// Nothing seen yet, with groups of this kind.
-    pub fn new(by: GroupedBy) -> Self {
-        FeatureStats {
-            by,
-            rows: CountVector::default(),
-            open_rows: PairTable::default(),
-            dense: GroupMoments::default(),
-            counts: PairTable::default(),
-            moments: PairTable::default(),
-            missing: PairTable::default(),
-            values: PairTable::default(),
-        }
-    }
-
-    /// Adds `rows`, whose sparse features have the kinds given by `space`.
-    pub fn observe(&mut self, rows: &Rows, space: &FeatureSpace) {
-        let sizes: Vec<u32> = match self.by {
-            GroupedBy::Size => rows.labels.iter().map(|set| set.len() as u32).collect(),
-            GroupedBy::Label | GroupedBy::All => Vec::new(),
-        };
-        let by = self.by;
-        let groups = |row: usize| match by {
-            GroupedBy::Label => rows.labels.row(row),
-            GroupedBy::Size => &sizes[row..row + 1],
-            GroupedBy::All => &[0],
-        };
-        self.dense.observe(rows, groups);
-        for row in 0..rows.len {
-            let weight = rows.weight(row);
-            for &group in groups(row) {
-                self.rows.add(group, weight);
-                for open in (0..rows.open_width as u32).filter(|&o| rows.has_open(row, o)) {
-                    self.open_rows.add(group, open, Count(weight));
-                }
-                for &value in rows.category_row(row) {
-                    if value != MISSING_CATEGORY {
-                        self.values.add(group, value, Count(weight));
-                    }
-                }
-                if rows.sparse.is_empty() {
-                    continue;
-                }
-                let (ids, values) = rows.sparse.row(row);
-                for (&id, &value) in ids.iter().zip(values) {
-                    if value.is_nan() {
-                        self.missing.add(group, id, Count(weight));
-                    } else if space.sparse_kind(id) == FeatureKind::Numeric {
-                        self.moments.add(group, id, Moment::weighted(value, weight));
-                    } else {
-                        self.counts.add(group, id, Count(weight * value));
-                    }
-                }
-            }
-        }
-    }
-
+impl<G: Grouping> FeatureStats<G> {
     /// The weight of the rows in `group`.
     pub fn rows(&self, group: u32) -> f64 {
         self.rows.get(group)
@@ -131,115 +69,21 @@ impl FeatureStats {
         self.values.entries()
     }
 
-    /// The same statistic over all groups together: one group, numbered 0.
+    /// The same statistic over all groups together.
     ///
     /// Exact when every row is in one group, as it is when grouped by size.
-    pub fn pooled(&self) -> FeatureStats {
-        let mut pooled = FeatureStats::new(self.by);
+    pub fn pooled(&self) -> FeatureStats<OneGroup> {
+        let mut pooled = FeatureStats {
+            open_rows: pool(&self.open_rows),
+            counts: pool(&self.counts),
+            moments: pool(&self.moments),
+            missing: pool(&self.missing),
+            values: pool(&self.values),
+            ..FeatureStats::default()
+        };
         pooled.rows.add(0, self.rows.0.iter().sum());
-        pooled.open_rows = pool(&self.open_rows);
         self.dense.pool_into(&mut pooled.dense);
-        pooled.counts = pool(&self.counts);
-        pooled.missing = pool(&self.missing);
-        pooled.values = pool(&self.values);
-        pooled.moments = pool(&self.moments);
         pooled
-    }
-
-    /// Adds what `other` has seen.
-    pub fn merge(&mut self, other: &Self) {
-        self.rows.merge(&other.rows);
-        self.open_rows.merge(&other.open_rows);
-        self.dense.merge(&other.dense);
-        self.counts.merge(&other.counts);
-        self.moments.merge(&other.moments);
-        self.missing.merge(&other.missing);
-        self.values.merge(&other.values);
-    }
-
-    /// Takes away what `other` has seen; on an error nothing changes.
-    ///
-    /// # Errors
-    ///
-    /// When `other` was never added, or moments would lose more than six digits.
-    pub fn forget(&mut self, other: &Self) -> Result<()> {
-        let mut left = self.clone();
-        left.rows.forget(&other.rows)?;
-        left.open_rows.forget(&other.open_rows)?;
-        left.dense.forget(&other.dense)?;
-        left.counts.forget(&other.counts)?;
-        left.moments.forget(&other.moments)?;
-        left.missing.forget(&other.missing)?;
-        left.values.forget(&other.values)?;
-        *self = left;
-        Ok(())
-    }
-
-    /// Multiplies every weight by `factor`.
-    pub fn decay(&mut self, factor: f64) {
-        self.rows.decay(factor);
-        self.open_rows.decay(factor);
-        self.dense.decay(factor);
-        self.counts.decay(factor);
-        self.moments.decay(factor);
-        self.missing.decay(factor);
-        self.values.decay(factor);
-    }
-
-    /// The same statistic under new numbers.
-    #[must_use]
-    pub fn remap(&self, ids: &Remap) -> Self {
-        let groups: Option<&[u32]> = match self.by {
-            GroupedBy::Label => Some(&ids.labels),
-            GroupedBy::Size | GroupedBy::All => None,
-        };
-        let vector = |v: &CountVector| match groups {
-            Some(groups) => CountVector(super::permute(&v.0, groups)),
-            None => v.clone(),
-        };
-        FeatureStats {
-            by: self.by,
-            rows: vector(&self.rows),
-            open_rows: self.open_rows.remap(groups, None),
-            dense: groups.map_or_else(|| self.dense.clone(), |g| self.dense.remap(g)),
-            counts: self.counts.remap(groups, Some(&ids.sparse)),
-            moments: self.moments.remap(groups, Some(&ids.sparse)),
-            missing: self.missing.remap(groups, Some(&ids.sparse)),
-            values: self.values.remap(groups, Some(&ids.values)),
-        }
-    }
-
-    /// What is known as a state. Tables without an entry are left out: most models have features
-    /// of one family only.
-    pub fn encode(&self) -> State {
-        let mut writer = StateWriter::default();
-        writer.nested("rows", self.rows.encode());
-        writer.optional("open_rows", self.open_rows.encode_some());
-        writer.nested("dense", self.dense.encode());
-        writer.optional("counts", self.counts.encode_some());
-        writer.optional("moments", self.moments.encode_some());
-        writer.optional("missing", self.missing.encode_some());
-        writer.optional("values", self.values.encode_some());
-        writer.finish()
-    }
-
-    /// What a state holds.
-    ///
-    /// # Errors
-    ///
-    /// `Corrupt` when it is another state.
-    pub fn decode(by: GroupedBy, state: &State) -> Result<Self> {
-        let reader = StateReader::new(state);
-        Ok(FeatureStats {
-            by,
-            rows: CountVector::decode(reader.nested("rows")?)?,
-            open_rows: PairTable::decode_some(reader.optional("open_rows")?)?,
-            dense: GroupMoments::decode(reader.nested("dense")?)?,
-            counts: PairTable::decode_some(reader.optional("counts")?)?,
-            moments: PairTable::decode_some(reader.optional("moments")?)?,
-            missing: PairTable::decode_some(reader.optional("missing")?)?,
-            values: PairTable::decode_some(reader.optional("values")?)?,
-        })
     }
 
     /// Marks the sparse features and category values that something is known about.
@@ -270,9 +114,121 @@ impl FeatureStats {
             && inside(self.missing.shape(), space.sparse_len())
             && inside(self.values.shape(), space.value_len())
     }
+}
 
-    /// Bytes on the heap.
-    pub fn heap_size(&self) -> usize {
+impl<G: Grouping> Statistic for FeatureStats<G> {
+    fn observe(&mut self, rows: &Rows, features: &FeatureSpace) {
+        let sizes: Vec<u32> = rows.labels.iter().map(|set| set.len() as u32).collect();
+        let groups = |row: usize| G::groups(rows.labels.row(row), slice::from_ref(&sizes[row]));
+        self.dense.observe(rows, groups);
+        for row in 0..rows.len {
+            let weight = rows.weight(row);
+            for &group in groups(row) {
+                self.rows.add(group, weight);
+                for open in (0..rows.open_width as u32).filter(|&o| rows.has_open(row, o)) {
+                    self.open_rows.add(group, open, Count(weight));
+                }
+                for &value in rows.category_row(row) {
+                    if value != MISSING_CATEGORY {
+                        self.values.add(group, value, Count(weight));
+                    }
+                }
+                if rows.sparse.is_empty() {
+                    continue;
+                }
+                let (ids, values) = rows.sparse.row(row);
+                for (&id, &value) in ids.iter().zip(values) {
+                    if value.is_nan() {
+                        self.missing.add(group, id, Count(weight));
+                    } else if features.sparse_kind(id) == FeatureKind::Numeric {
+                        self.moments.add(group, id, Moment::weighted(value, weight));
+                    } else {
+                        self.counts.add(group, id, Count(weight * value));
+                    }
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.rows.merge(&other.rows);
+        self.open_rows.merge(&other.open_rows);
+        self.dense.merge(&other.dense);
+        self.counts.merge(&other.counts);
+        self.moments.merge(&other.moments);
+        self.missing.merge(&other.missing);
+        self.values.merge(&other.values);
+    }
+
+    fn forget(&mut self, other: &Self) -> Result<()> {
+        let mut left = self.clone();
+        left.rows.forget(&other.rows)?;
+        left.open_rows.forget(&other.open_rows)?;
+        left.dense.forget(&other.dense)?;
+        left.counts.forget(&other.counts)?;
+        left.moments.forget(&other.moments)?;
+        left.missing.forget(&other.missing)?;
+        left.values.forget(&other.values)?;
+        *self = left;
+        Ok(())
+    }
+
+    fn decay(&mut self, factor: f64) {
+        self.rows.decay(factor);
+        self.open_rows.decay(factor);
+        self.dense.decay(factor);
+        self.counts.decay(factor);
+        self.moments.decay(factor);
+        self.missing.decay(factor);
+        self.values.decay(factor);
+    }
+
+    fn remap(&self, ids: &Remap) -> Self {
+        let groups = G::renumbered(ids);
+        let vector = |v: &CountVector| match groups {
+            Some(groups) => CountVector(super::permute(&v.0, groups)),
+            None => v.clone(),
+        };
+        FeatureStats {
+            rows: vector(&self.rows),
+            open_rows: self.open_rows.remap(groups, None),
+            dense: groups.map_or_else(|| self.dense.clone(), |g| self.dense.remap(g)),
+            counts: self.counts.remap(groups, Some(&ids.sparse)),
+            moments: self.moments.remap(groups, Some(&ids.sparse)),
+            missing: self.missing.remap(groups, Some(&ids.sparse)),
+            values: self.values.remap(groups, Some(&ids.values)),
+            groups: PhantomData,
+        }
+    }
+
+    fn encode(&self) -> State {
+        // Tables without an entry are left out: most models have features of one family only.
+        let mut writer = StateWriter::default();
+        writer.nested("rows", self.rows.encode());
+        writer.optional("open_rows", self.open_rows.encode_some());
+        writer.nested("dense", self.dense.encode());
+        writer.optional("counts", self.counts.encode_some());
+        writer.optional("moments", self.moments.encode_some());
+        writer.optional("missing", self.missing.encode_some());
+        writer.optional("values", self.values.encode_some());
+        writer.finish()
+    }
+
+    fn decode(state: &State) -> Result<Self> {
+        let reader = StateReader::new(state);
+        Ok(FeatureStats {
+            rows: CountVector::decode(reader.nested("rows")?)?,
+            open_rows: PairTable::decode_some(reader.optional("open_rows")?)?,
+            dense: GroupMoments::decode(reader.nested("dense")?)?,
+            counts: PairTable::decode_some(reader.optional("counts")?)?,
+            moments: PairTable::decode_some(reader.optional("moments")?)?,
+            missing: PairTable::decode_some(reader.optional("missing")?)?,
+            values: PairTable::decode_some(reader.optional("values")?)?,
+            groups: PhantomData,
+        })
+    }
+
+    fn heap_size(&self) -> usize {
         self.rows.heap_size()
             + self.open_rows.heap_size()
             + self.dense.heap_size()

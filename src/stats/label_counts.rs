@@ -2,7 +2,7 @@
 
 use super::count_vector::CountVector;
 use super::{State, Statistic, permute};
-use crate::data::{Remap, Rows};
+use crate::data::{FeatureSpace, Remap, Rows};
 use crate::error::Result;
 
 /// N_y: the weight of the rows that have label y.
@@ -22,7 +22,7 @@ impl LabelCounts {
 }
 
 impl Statistic for LabelCounts {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
             set.iter().for_each(|&label| self.0.add(label, rows.weight(row)));
         }

@@ -1,7 +1,7 @@
 //! How many rows have both of two labels.
 
 use super::{Count, PairTable, State, Statistic};
-use crate::data::{DROPPED, Remap, Rows};
+use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
 use crate::error::Result;
 
 /// N_yy': the weight of the rows that have both label y and label y', for pairs that occur.
@@ -21,7 +21,7 @@ impl LabelPairs {
 }
 
 impl Statistic for LabelPairs {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
             let weight = Count(rows.weight(row));
             for (i, &a) in set.iter().enumerate() {

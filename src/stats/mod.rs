@@ -10,15 +10,16 @@
 //! | [`FeatureStats`] | per group of rows: moments, counts and categories of every feature |
 //! | [`RowStore`] | rows with a content: the rows themselves, for learners that need them |
 //!
-//! Those of labels are [`Statistic`]s. [`FeatureStats`] and [`RowStore`] have the same verbs and laws,
-//! and need more to be made: what their groups are, which rows they keep. All are over [`Rows`] in
-//! the numbering of one [`Space`](crate::data::Space); numbers are `f64` because weights and decay
-//! make counts fractional, and whole counts are exact up to 2^53.
+//! All but the last are [`Statistic`]s. [`RowStore`] has the same verbs and laws, but may refuse rows and
+//! other stores: those that are too many, or whose order would matter. All are over [`Rows`] in the
+//! numbering of one [`Space`](crate::data::Space); numbers are `f64` because weights and decay make
+//! counts fractional, and whole counts are exact up to 2^53.
 
 mod codec;
 mod count_vector;
 mod feature_stats;
 mod group_moments;
+mod grouping;
 mod label_counts;
 mod label_pairs;
 mod moment;
@@ -30,8 +31,9 @@ mod size_given_label;
 mod state;
 
 pub use codec::{StateReader, StateWriter};
-pub use feature_stats::{FeatureStats, GroupedBy};
+pub use feature_stats::FeatureStats;
 pub use group_moments::GroupMoments;
+pub use grouping::{ByLabel, BySize, Grouping, OneGroup};
 pub use label_counts::LabelCounts;
 pub use label_pairs::LabelPairs;
 pub use moment::Moment;
@@ -44,7 +46,7 @@ pub use size_given_label::SizeGivenLabel;
 pub(crate) use state::Part;
 pub use state::State;
 
-use crate::data::{DROPPED, Remap, Rows};
+use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
 use crate::error::Result;
 
 /// A sufficient statistic.
@@ -60,8 +62,8 @@ use crate::error::Result;
 ///
 /// `observe`, `merge` and `forget` take rows and states in the same numbering; `remap` changes it.
 pub trait Statistic: Clone + Default + PartialEq + Send + Sync + std::fmt::Debug {
-    /// Adds `rows`, all of which are labelled.
-    fn observe(&mut self, rows: &Rows);
+    /// Adds `rows`, all of which are labelled; `features` says what their features are.
+    fn observe(&mut self, rows: &Rows, features: &FeatureSpace);
 
     /// Adds what `other` has seen.
     fn merge(&mut self, other: &Self);

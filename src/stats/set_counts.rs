@@ -1,7 +1,7 @@
 //! How many rows have each label set.
 
 use super::{Cell, Count, State, StateReader, StateWriter, Statistic};
-use crate::data::{DROPPED, Remap, Rows};
+use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ impl SetCounts {
 }
 
 impl Statistic for SetCounts {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
             self.add(set, rows.weight(row));
         }

@@ -2,7 +2,7 @@
 
 use super::count_vector::CountVector;
 use super::{State, Statistic};
-use crate::data::{Remap, Rows};
+use crate::data::{FeatureSpace, Remap, Rows};
 use crate::error::Result;
 
 /// N_m: the weight of the rows whose label set has size m.
@@ -27,7 +27,7 @@ impl SetSizes {
 }
 
 impl Statistic for SetSizes {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
             self.0.add(set.len() as u32, rows.weight(row));
         }

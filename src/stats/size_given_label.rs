@@ -1,7 +1,7 @@
 //! How large the sets of the rows with each label are.
 
 use super::{Count, PairTable, State, Statistic};
-use crate::data::{Remap, Rows};
+use crate::data::{FeatureSpace, Remap, Rows};
 use crate::error::Result;
 
 /// N_ym: the weight of the rows that have label y and a set of size m.
@@ -21,7 +21,7 @@ impl SizeGivenLabel {
 }
 
 impl Statistic for SizeGivenLabel {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
             let weight = Count(rows.weight(row));
             for &label in set {

@@ -177,7 +177,7 @@ fn renumber(rows: &[Row], ids: &Remap) -> Vec<Row> {
 
 fn seen<S: Statistic>(rows: &[Row]) -> S {
     let mut state = S::default();
-    state.observe(&assemble(rows));
+    state.observe(&assemble(rows), &space());
     state
 }
 
@@ -215,7 +215,7 @@ fn laws<S: Statistic>(
     // Any cut equals one pass: three parts, one state that goes on, single rows.
     prop_assert!(close(&left, &whole), "{left:?}\n{whole:?}");
     let mut on = a.clone();
-    on.observe(&assemble(&rows[*first..]));
+    on.observe(&assemble(&rows[*first..]), &space());
     prop_assert!(close(&on, &whole));
     let singles: Vec<S> = rows.iter().map(|r| seen(std::slice::from_ref(r))).collect();
     prop_assert!(close(&merged(&singles.iter().collect::<Vec<_>>()), &whole));
@@ -224,12 +224,12 @@ fn laws<S: Statistic>(
     let weight = |i: usize| 1 + 7 * i % 3;
     let mut weighted = S::default();
     let weights = (0..rows.len()).map(|i| weight(i) as f64).collect();
-    weighted.observe(&Rows { weights, ..assemble(rows) });
+    weighted.observe(&Rows { weights, ..assemble(rows) }, &space());
     let equal = rows.iter().enumerate().flat_map(|(i, row)| vec![row.clone(); weight(i)]);
     let repeated: S = seen(&equal.collect::<Vec<_>>());
     prop_assert!(close(&weighted, &repeated), "{weighted:?}\n{repeated:?}");
     let mut ones = S::default();
-    ones.observe(&Rows { weights: vec![1.0; rows.len()], ..assemble(rows) });
+    ones.observe(&Rows { weights: vec![1.0; rows.len()], ..assemble(rows) }, &space());
     prop_assert_eq!(&ones, &whole);
 
     // Forgetting what was added restores, or is refused and changes nothing.
@@ -278,54 +278,6 @@ fn decay_laws<S: Statistic>(rows: &[Row]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// [`FeatureStats`] as a [`Statistic`]: the feature space of these tests is fixed.
-#[derive(Debug, Clone, PartialEq)]
-struct Features<const BY_LABEL: bool>(FeatureStats);
-
-impl<const BY_LABEL: bool> Features<BY_LABEL> {
-    const BY: GroupedBy = if BY_LABEL { GroupedBy::Label } else { GroupedBy::Size };
-}
-
-impl<const BY_LABEL: bool> Default for Features<BY_LABEL> {
-    fn default() -> Self {
-        Features(FeatureStats::new(Self::BY))
-    }
-}
-
-impl<const BY_LABEL: bool> Statistic for Features<BY_LABEL> {
-    fn observe(&mut self, rows: &Rows) {
-        self.0.observe(rows, &space());
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.0.merge(&other.0);
-    }
-
-    fn forget(&mut self, other: &Self) -> crate::Result<()> {
-        self.0.forget(&other.0)
-    }
-
-    fn decay(&mut self, factor: f64) {
-        self.0.decay(factor);
-    }
-
-    fn remap(&self, ids: &Remap) -> Self {
-        Features(self.0.remap(ids))
-    }
-
-    fn encode(&self) -> State {
-        self.0.encode()
-    }
-
-    fn decode(state: &State) -> crate::Result<Self> {
-        FeatureStats::decode(Self::BY, state).map(Features)
-    }
-
-    fn heap_size(&self) -> usize {
-        self.0.heap_size()
-    }
-}
-
 /// Weights equal, mean and standard deviation within [`TOLERANCE`] of the scale of the values.
 fn moments_close(a: &Moment, b: &Moment) -> bool {
     if a.n != b.n {
@@ -337,8 +289,7 @@ fn moments_close(a: &Moment, b: &Moment) -> bool {
     (a.mean - b.mean).abs() <= TOLERANCE * scale && (sd(a) - sd(b)).abs() <= TOLERANCE * scale
 }
 
-fn features_close<const BY_LABEL: bool>(a: &Features<BY_LABEL>, b: &Features<BY_LABEL>) -> bool {
-    let (a, b) = (&a.0, &b.0);
+fn features_close<G: Grouping>(a: &FeatureStats<G>, b: &FeatureStats<G>) -> bool {
     let groups = 0..=LABELS;
     let (ma, mb) = (a.moments(), b.moments());
     a.counts() == b.counts()
@@ -372,8 +323,9 @@ lawful! {
     set_counts_are_lawful: SetCounts, PartialEq::eq, false;
     set_sizes_are_lawful: SetSizes, PartialEq::eq, false;
     sizes_given_labels_are_lawful: SizeGivenLabel, PartialEq::eq, false;
-    features_by_label_are_lawful: Features<true>, features_close, true;
-    features_by_size_are_lawful: Features<false>, features_close, true;
+    features_by_label_are_lawful: FeatureStats<ByLabel>, features_close, true;
+    features_by_size_are_lawful: FeatureStats<BySize>, features_close, true;
+    features_in_one_group_are_lawful: FeatureStats<OneGroup>, features_close, true;
 }
 
 fn labelled(sets: &[&[u32]]) -> Vec<Row> {
@@ -406,7 +358,7 @@ fn feature_stats_count_what_they_say() {
     rows[1].dense[0] = f64::NAN;
     rows[1].categories = vec![MISSING_CATEGORY, 4];
     rows[0].sparse[4] = Some(2.5);
-    let Features(stats) = seen::<Features<true>>(&rows);
+    let stats: FeatureStats<ByLabel> = seen(&rows);
     assert_eq!((stats.rows(0), stats.open_rows(0, 0), stats.rows(1)), (2.0, 1.0, 1.0));
     assert_eq!(stats.dense().get(0, 0), Moment { n: 1.0, mean: 1.5, m2: 0.0 });
     assert_eq!(stats.dense().get(0, 1), Moment { n: 2.0, mean: -2.0, m2: 0.0 });
@@ -417,7 +369,7 @@ fn feature_stats_count_what_they_say() {
     assert_eq!(stats.moments(), [(0, 4, a), (1, 4, b)]);
     let values = [(0, 0, 1.0), (0, 3, 1.0), (0, 4, 1.0), (1, 0, 1.0), (1, 3, 1.0)];
     assert_eq!(stats.values(), values.map(|(g, v, n)| (g, v, Count(n))));
-    let Features(by_size) = seen::<Features<false>>(&rows);
+    let by_size: FeatureStats<BySize> = seen(&rows);
     let pooled = by_size.pooled();
     assert_eq!((pooled.rows(0), pooled.open_rows(0, 0), pooled.groups()), (3.0, 2.0, 1));
     assert_eq!(pooled.counts(), [(0, 0, Count(3.0)), (0, 2, Count(6.0))]);
@@ -439,7 +391,7 @@ fn decay_scales_every_count() {
     let mut given: SizeGivenLabel = seen(&rows);
     given.decay(0.25);
     assert_eq!((given.get(0, 2), given.get(2, 1)), (0.5, 0.5));
-    let Features(mut stats) = seen::<Features<true>>(&rows);
+    let mut stats: FeatureStats<ByLabel> = seen(&rows);
     let before = stats.dense().get(2, 1);
     stats.decay(0.25);
     let after = stats.dense().get(2, 1);
@@ -455,19 +407,19 @@ fn decay_scales_every_count() {
 fn fractional_weights_are_forgotten_whole() {
     let rows = labelled(&[&[0], &[0, 1], &[0]]);
     let seen = |from: usize, weights: &[f64]| {
-        let mut state = Features::<true>::default();
+        let mut state = FeatureStats::<ByLabel>::default();
         let part = assemble(&rows[from..from + weights.len()]);
-        state.observe(&Rows { weights: weights.to_vec(), ..part });
+        state.observe(&Rows { weights: weights.to_vec(), ..part }, &space());
         state
     };
     // 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last digits of sums depend on their order.
     let mut all = seen(0, &[0.1, 0.2, 0.3]);
-    assert_eq!(all.0.rows(0), 0.1 + 0.2 + 0.3);
-    assert_eq!(all.0.counts()[0], (0, 0, Count(0.1 + 0.2 + 0.3)));
+    assert_eq!(all.rows(0), 0.1 + 0.2 + 0.3);
+    assert_eq!(all.counts()[0], (0, 0, Count(0.1 + 0.2 + 0.3)));
     for (row, weight) in [(2, 0.3), (1, 0.2), (0, 0.1)] {
         all.forget(&seen(row, &[weight])).unwrap();
     }
-    assert_eq!(all, Features::default());
+    assert_eq!(all, FeatureStats::default());
     assert!(all.forget(&seen(0, &[0.1])).is_err());
 }
 
@@ -476,8 +428,8 @@ fn forgetting_an_outlier_is_refused_and_leaves_the_state() {
     let mut rows = labelled(&[&[0], &[0], &[0], &[0, 1]]);
     rows.iter_mut().enumerate().for_each(|(i, r)| r.dense[1] = i as f64);
     rows[3].dense[1] = 1e10;
-    let whole: Features<true> = seen(&rows);
-    let outlier: Features<true> = seen(&rows[3..]);
+    let whole: FeatureStats<ByLabel> = seen(&rows);
+    let outlier: FeatureStats<ByLabel> = seen(&rows[3..]);
     let mut state = whole.clone();
     let error = state.forget(&outlier).unwrap_err();
     assert!(error.to_string().contains("six digits"), "{error}");
@@ -489,12 +441,12 @@ fn damaged_states_are_refused() {
     let rows = labelled(&[&[0, 2], &[1]]);
     let counts = seen::<LabelCounts>(&rows).encode();
     let pairs = seen::<LabelPairs>(&rows).encode();
-    let features = seen::<Features<true>>(&rows).encode();
+    let features = seen::<FeatureStats<ByLabel>>(&rows).encode();
     let kind = |error: crate::Error| error.kind();
     let corrupt = crate::ErrorKind::Corrupt;
     assert_eq!(kind(LabelPairs::decode(&counts).unwrap_err()), corrupt);
     assert_eq!(kind(LabelCounts::decode(&features).unwrap_err()), corrupt);
-    assert_eq!(kind(Features::<true>::decode(&pairs).unwrap_err()), corrupt);
+    assert_eq!(kind(FeatureStats::<ByLabel>::decode(&pairs).unwrap_err()), corrupt);
     assert_eq!(kind(GroupMoments::decode(&pairs).unwrap_err()), corrupt);
     let row = pairs.to_array().unwrap();
     assert_eq!(LabelPairs::decode(&State::try_from_array(&row).unwrap()).unwrap().encode(), pairs);

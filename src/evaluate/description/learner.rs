@@ -42,8 +42,8 @@ fn resume(_: &CheckedSpec, space: &Space, state: &State) -> Result<Box<dyn Learn
 }
 
 impl Learner for Describer {
-    fn observe(&mut self, rows: &Rows, _: &Space) -> Result<()> {
-        self.sets.observe(rows);
+    fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
+        self.sets.observe(rows, &space.features);
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use super::LogOdds;
 use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, State, StateReader, StateWriter, Statistic,
+    ByLabel, FeatureStats, LabelCounts, LabelPairs, OneGroup, State, StateReader, StateWriter,
+    Statistic,
 };
 use std::ops::Range;
 
@@ -16,8 +17,8 @@ use std::ops::Range;
 pub(in crate::models) struct BinaryCounts {
     labels: LabelCounts,
     pairs: LabelPairs,
-    by_label: FeatureStats,
-    all: FeatureStats,
+    by_label: FeatureStats<ByLabel>,
+    all: FeatureStats<OneGroup>,
 }
 
 impl BinaryCounts {
@@ -25,16 +26,16 @@ impl BinaryCounts {
         BinaryCounts {
             labels: LabelCounts::default(),
             pairs: LabelPairs::default(),
-            by_label: FeatureStats::new(GroupedBy::Label),
-            all: FeatureStats::new(GroupedBy::All),
+            by_label: FeatureStats::default(),
+            all: FeatureStats::default(),
         }
     }
 
-    pub(in crate::models) fn observe(&mut self, rows: &Rows, space: &FeatureSpace) {
-        self.labels.observe(rows);
-        self.pairs.observe(rows);
-        self.by_label.observe(rows, space);
-        self.all.observe(rows, space);
+    pub(in crate::models) fn observe(&mut self, rows: &Rows, features: &FeatureSpace) {
+        self.labels.observe(rows, features);
+        self.pairs.observe(rows, features);
+        self.by_label.observe(rows, features);
+        self.all.observe(rows, features);
     }
 
     pub(in crate::models) fn merge(&mut self, other: &Self) {
@@ -160,8 +161,8 @@ impl BinaryCounts {
         let state = BinaryCounts {
             labels: LabelCounts::decode(reader.nested("label_counts")?)?,
             pairs: LabelPairs::decode(reader.nested("label_pairs")?)?,
-            by_label: FeatureStats::decode(GroupedBy::Label, reader.nested("features_by_label")?)?,
-            all: FeatureStats::decode(GroupedBy::All, reader.nested("features")?)?,
+            by_label: FeatureStats::decode(reader.nested("features_by_label")?)?,
+            all: FeatureStats::decode(reader.nested("features")?)?,
         };
         let labels = space.labels.len();
         let fits = state.labels.as_slice().len() <= labels

@@ -234,7 +234,7 @@ impl Learner for RowChains {
             return Err(closed());
         }
         self.rows.observe(rows, space)?;
-        self.labels.observe(rows);
+        self.labels.observe(rows, &space.features);
         self.fitted = None;
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The statistics likelihoods are fitted from: those of groups, or those of the rows outside them.
 
 use crate::data::FeatureSpace;
-use crate::stats::{Cell, FeatureStats, Moment};
+use crate::stats::{Cell, FeatureStats, Grouping, Moment, OneGroup};
 
 /// What was seen of a sparse feature in a group.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,8 +33,8 @@ pub(in crate::models) struct GroupInput {
 
 impl GroupInput {
     /// The groups numbered `wanted`, in that order.
-    pub(in crate::models) fn of(
-        stats: &FeatureStats,
+    pub(in crate::models) fn of<G: Grouping>(
+        stats: &FeatureStats<G>,
         wanted: &[u32],
         space: &FeatureSpace,
     ) -> Self {
@@ -90,7 +90,7 @@ impl GroupInput {
     /// For each group, the rows that are not in it; `pooled` is the statistic of all rows.
     pub(in crate::models) fn outside(
         mut self,
-        pooled: &FeatureStats,
+        pooled: &FeatureStats<OneGroup>,
         space: &FeatureSpace,
     ) -> Self {
         let all = GroupInput::of(pooled, &[0], space);
@@ -150,7 +150,7 @@ impl GroupInput {
 }
 
 /// Counts, missing weights and moments of all pairs of group and sparse feature that occur.
-fn seen_cells(stats: &FeatureStats) -> Vec<(u32, u32, SeenCell)> {
+fn seen_cells<G: Grouping>(stats: &FeatureStats<G>) -> Vec<(u32, u32, SeenCell)> {
     let mut cells: Vec<(u32, u32, SeenCell)> = Vec::new();
     let empty = SeenCell::default();
     cells.extend(

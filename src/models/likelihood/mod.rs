@@ -11,7 +11,7 @@ pub(super) use telling::telling;
 
 use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
 use crate::math::FixedState;
-use crate::stats::{FeatureStats, Moment};
+use crate::stats::{FeatureStats, Moment, OneGroup};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
 use sparse_weights::{SparseWeights, Terms};
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ impl Likelihood {
     /// Parameters from the statistics of the groups and of all rows.
     pub(in crate::models) fn fit(
         input: &GroupInput,
-        pooled: &FeatureStats,
+        pooled: &FeatureStats<OneGroup>,
         space: &FeatureSpace,
         smoothing: f64,
     ) -> Self {
@@ -162,7 +162,7 @@ impl Likelihood {
 }
 
 impl Dense {
-    fn fit(input: &GroupInput, pooled: &FeatureStats, constant: &mut [f64]) -> Self {
+    fn fit(input: &GroupInput, pooled: &FeatureStats<OneGroup>, constant: &mut [f64]) -> Self {
         let width = input.dense_width;
         let mut dense = Dense {
             centre: vec![0.0; width],
@@ -258,7 +258,7 @@ impl Dense {
 }
 
 /// The mean and standard deviation of every sparse number over all rows, zeros included.
-fn numeric_scales(pooled: &FeatureStats, space: &FeatureSpace) -> Vec<Scale> {
+fn numeric_scales(pooled: &FeatureStats<OneGroup>, space: &FeatureSpace) -> Vec<Scale> {
     let mut scales = vec![Scale { centre: 0.0, sd: 1.0, limit: MANY }; space.sparse_len()];
     let missing: HashMap<u32, f64, FixedState> =
         pooled.missing().into_iter().map(|(_, f, n)| (f, n.0)).collect();

@@ -3,7 +3,7 @@
 use super::groups::SeenCell;
 use super::{GroupInput, group_variance, numeric_scales};
 use crate::data::{FeatureKind, FeatureSpace};
-use crate::stats::{FeatureStats, Moment};
+use crate::stats::{ByLabel, FeatureStats, Moment, OneGroup};
 use std::cmp::Ordering;
 
 /// For each of `labels` labels, the features that tell most about it, at most `most`: positive where
@@ -15,8 +15,8 @@ use std::cmp::Ordering;
 ///
 /// O(features) for each label, and memory for the weights of one label.
 pub(in crate::models) fn telling(
-    by_label: &FeatureStats,
-    pooled: &FeatureStats,
+    by_label: &FeatureStats<ByLabel>,
+    pooled: &FeatureStats<OneGroup>,
     labels: usize,
     features: &FeatureSpace,
     most: usize,
@@ -108,7 +108,7 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    fn dense(&self, y: usize, d: usize, pooled: &FeatureStats) -> f64 {
+    fn dense(&self, y: usize, d: usize, pooled: &FeatureStats<OneGroup>) -> f64 {
         let variance = pooled.dense().get(0, d).variance().unwrap_or(0.0);
         separation(&self.inside.dense(y, d), &self.outside.dense(y, d), variance)
     }

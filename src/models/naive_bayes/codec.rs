@@ -6,7 +6,7 @@ use super::params::Params;
 use crate::data::Space;
 use crate::error::{Error, Result};
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, StateReader,
+    FeatureStats, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, StateReader,
     StateWriter, Statistic,
 };
 use std::sync::Arc;
@@ -30,14 +30,8 @@ pub(super) fn resume(spec: &CheckedSpec, space: &Space, state: &State) -> Result
         sizes: SetSizes::decode(reader.nested("set_sizes")?)?,
         pairs: LabelPairs::decode(reader.nested("label_pairs")?)?,
         size_given_label: SizeGivenLabel::decode(reader.nested("size_given_label")?)?,
-        by_label: Arc::new(FeatureStats::decode(
-            GroupedBy::Label,
-            reader.nested("features_by_label")?,
-        )?),
-        by_size: Arc::new(FeatureStats::decode(
-            GroupedBy::Size,
-            reader.nested("features_by_size")?,
-        )?),
+        by_label: Arc::new(FeatureStats::decode(reader.nested("features_by_label")?)?),
+        by_size: Arc::new(FeatureStats::decode(reader.nested("features_by_size")?)?),
     };
     let (labels, sizes) = (space.labels.len(), space.labels.len() + 1);
     let inside = |rows: usize, columns: usize, (row, column, _): (u32, u32, f64)| {

@@ -9,7 +9,8 @@ use super::{codec, insight};
 use crate::data::{Remap, Rows, Space, Used};
 use crate::error::Result;
 use crate::stats::{
-    FeatureStats, GroupedBy, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, Statistic,
+    ByLabel, BySize, FeatureStats, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State,
+    Statistic,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ pub(super) struct NaiveBayes {
     /// N_ym, which Algorithm 1 as printed forgets to update.
     pub(super) size_given_label: SizeGivenLabel,
     /// Shared with the fitted parameters, which derive those of scores only when asked.
-    pub(super) by_label: Arc<FeatureStats>,
-    pub(super) by_size: Arc<FeatureStats>,
+    pub(super) by_label: Arc<FeatureStats<ByLabel>>,
+    pub(super) by_size: Arc<FeatureStats<BySize>>,
 }
 
 impl NaiveBayes {
@@ -39,8 +40,8 @@ impl NaiveBayes {
             sizes: SetSizes::default(),
             pairs: LabelPairs::default(),
             size_given_label: SizeGivenLabel::default(),
-            by_label: Arc::new(FeatureStats::new(GroupedBy::Label)),
-            by_size: Arc::new(FeatureStats::new(GroupedBy::Size)),
+            by_label: Arc::default(),
+            by_size: Arc::default(),
         }
     }
 }
@@ -53,12 +54,13 @@ pub(super) fn start(spec: &CheckedSpec) -> Result<Box<dyn Learner>> {
 
 impl Learner for NaiveBayes {
     fn observe(&mut self, rows: &Rows, space: &Space) -> Result<()> {
-        self.labels.observe(rows);
-        self.sizes.observe(rows);
-        self.pairs.observe(rows);
-        self.size_given_label.observe(rows);
-        Arc::make_mut(&mut self.by_label).observe(rows, &space.features);
-        Arc::make_mut(&mut self.by_size).observe(rows, &space.features);
+        let features = &space.features;
+        self.labels.observe(rows, features);
+        self.sizes.observe(rows, features);
+        self.pairs.observe(rows, features);
+        self.size_given_label.observe(rows, features);
+        Arc::make_mut(&mut self.by_label).observe(rows, features);
+        Arc::make_mut(&mut self.by_size).observe(rows, features);
         Ok(())
     }
 

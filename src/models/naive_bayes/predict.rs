@@ -10,7 +10,7 @@ use crate::data::{FeatureSpace, LabelSets, Rows, Space};
 use crate::decide::Decision;
 use crate::error::{Error, Result};
 use crate::math::{log_sum_exp, top_k};
-use crate::stats::FeatureStats;
+use crate::stats::{ByLabel, FeatureStats, OneGroup};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -28,8 +28,8 @@ pub(super) struct Cascade {
     size: SizePosterior,
     evidence: LabelEvidence,
     /// What the parameters of scores are derived from when they are first asked for.
-    by_label: Arc<FeatureStats>,
-    pooled: FeatureStats,
+    by_label: Arc<FeatureStats<ByLabel>>,
+    pooled: FeatureStats<OneGroup>,
     features: FeatureSpace,
     outside_labels: OnceLock<Likelihood>,
 }
@@ -45,12 +45,10 @@ impl Cascade {
         let ids: Vec<u32> = (0..labels as u32).collect();
         let features = space.features.clone();
         let pooled = state.by_size.pooled();
-        let fit = |stats: &FeatureStats, groups: &[u32]| {
-            Likelihood::fit(&GroupInput::of(stats, groups, &features), &pooled, &features, s)
-        };
+        let fit = |input: GroupInput| Likelihood::fit(&input, &pooled, &features, s);
         Cascade {
-            of_labels: fit(&state.by_label, &ids),
-            of_sizes: fit(&state.by_size, &sizes),
+            of_labels: fit(GroupInput::of(&state.by_label, &ids, &features)),
+            of_sizes: fit(GroupInput::of(&state.by_size, &sizes, &features)),
             label_prior_ln: ids.iter().map(|&y| (state.labels.get(y) + s).ln()).collect(),
             prior_log_odds: ids
                 .iter()

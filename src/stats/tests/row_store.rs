@@ -56,7 +56,7 @@ impl<const N: usize> PartialEq for Stored<N> {
 }
 
 impl<const N: usize> Statistic for Stored<N> {
-    fn observe(&mut self, rows: &Rows) {
+    fn observe(&mut self, rows: &Rows, _: &FeatureSpace) {
         self.0.observe(rows, &names()).unwrap();
     }
 

@@ -8,7 +8,7 @@
 
 use super::super::super::likelihood::{FAR, FLOOR, NOISE};
 use crate::data::Rows;
-use crate::stats::{FeatureStats, GroupMoments};
+use crate::stats::{BySize, FeatureStats, GroupMoments, Grouping};
 
 /// How near to a limit a number counts as beyond it, so that rounding decides nothing.
 const NEAR: f64 = 1e-9;
@@ -38,14 +38,14 @@ pub(super) struct AllRows {
 
 impl AllRows {
     /// Takes the moments of all rows from those of rows by size.
-    pub(super) fn pool(&mut self, by_size: &FeatureStats, width: usize) {
+    pub(super) fn pool(&mut self, by_size: &FeatureStats<BySize>, width: usize) {
         by_size.dense().pool_into(&mut self.pooled);
         self.added = 0;
         self.derive(width);
     }
 
     /// Adds one row, or pools when that was long ago.
-    pub(super) fn add(&mut self, row: &Rows, by_size: &FeatureStats) {
+    pub(super) fn add(&mut self, row: &Rows, by_size: &FeatureStats<BySize>) {
         if self.added >= POOL_EVERY {
             return self.pool(by_size, row.dense_width);
         }
@@ -145,8 +145,8 @@ pub(super) struct Gaussians {
 
 impl Gaussians {
     /// The terms of the first `groups` groups, of which `asked` are asked for even if never seen.
-    pub(super) fn fit(
-        stats: &FeatureStats,
+    pub(super) fn fit<G: Grouping>(
+        stats: &FeatureStats<G>,
         groups: usize,
         asked: &[u32],
         width: usize,
@@ -176,7 +176,7 @@ impl Gaussians {
         self.borrows.resize(groups, false);
     }
 
-    fn refresh_all(&mut self, stats: &FeatureStats, all: &AllRows) {
+    fn refresh_all<G: Grouping>(&mut self, stats: &FeatureStats<G>, all: &AllRows) {
         self.empty.clear();
         self.low = vec![0.0; self.width];
         self.high_inverse = vec![0.0; self.width];
@@ -191,7 +191,12 @@ impl Gaussians {
     }
 
     /// Takes the terms of `group` from its moments; `all` was pooled.
-    pub(super) fn refresh(&mut self, stats: &FeatureStats, group: u32, all: &AllRows) {
+    pub(super) fn refresh<G: Grouping>(
+        &mut self,
+        stats: &FeatureStats<G>,
+        group: u32,
+        all: &AllRows,
+    ) {
         let start = group as usize * self.width;
         let cells = start..start + self.width;
         self.empty.retain(|i| !cells.contains(i));
@@ -207,9 +212,9 @@ impl Gaussians {
 
     /// Takes the terms of a group in which every feature has a variance of its own and a mean that
     /// is not far: false where that is not so. The group did not lean on all rows before.
-    pub(super) fn refresh_ordinary(
+    pub(super) fn refresh_ordinary<G: Grouping>(
         &mut self,
-        stats: &FeatureStats,
+        stats: &FeatureStats<G>,
         group: u32,
         all: &AllRows,
     ) -> bool {
@@ -256,7 +261,13 @@ impl Gaussians {
         }
     }
 
-    fn refresh_cell(&mut self, stats: &FeatureStats, group: u32, d: usize, all: &AllRows) {
+    fn refresh_cell<G: Grouping>(
+        &mut self,
+        stats: &FeatureStats<G>,
+        group: u32,
+        d: usize,
+        all: &AllRows,
+    ) {
         let i = group as usize * self.width + d;
         let moment = stats.dense().get(group, d);
         if moment.n > 0.0 {
@@ -305,7 +316,7 @@ impl Gaussians {
     }
 
     /// Takes all terms anew if some cell may have changed its kind; `all` was pooled.
-    pub(super) fn settle(&mut self, stats: &FeatureStats, all: &AllRows) {
+    pub(super) fn settle<G: Grouping>(&mut self, stats: &FeatureStats<G>, all: &AllRows) {
         if self.moved(all) {
             self.refresh_all(stats, all);
         }

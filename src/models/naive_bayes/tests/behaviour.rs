@@ -1,6 +1,7 @@
 //! Batches, cuts, merging, forgetting, sizes and decisions.
 
 use super::*;
+use crate::stats::{FeatureStats, Grouping};
 use arrow::array::{Int64Array, UInt32Array};
 use arrow::compute::take;
 
@@ -29,14 +30,18 @@ fn assert_same_counts(a: &Model, b: &Model) {
     assert_eq!(a.sizes, b.sizes);
     assert_eq!(a.pairs, b.pairs);
     assert_eq!(a.size_given_label, b.size_given_label);
-    for (a, b) in [(&a.by_label, &b.by_label), (&a.by_size, &b.by_size)] {
-        assert_eq!(a.counts(), b.counts());
-        assert_eq!(a.missing(), b.missing());
-        assert_eq!(a.values(), b.values());
-        for g in 0..=5 {
-            assert_eq!((a.rows(g), a.open_rows(g, 0)), (b.rows(g), b.open_rows(g, 0)));
-            (0..2).for_each(|d| assert_eq!(a.dense().get(g, d).n, b.dense().get(g, d).n));
-        }
+    assert_same_feature_counts(&a.by_label, &b.by_label);
+    assert_same_feature_counts(&a.by_size, &b.by_size);
+}
+
+#[track_caller]
+fn assert_same_feature_counts<G: Grouping>(a: &FeatureStats<G>, b: &FeatureStats<G>) {
+    assert_eq!(a.counts(), b.counts());
+    assert_eq!(a.missing(), b.missing());
+    assert_eq!(a.values(), b.values());
+    for g in 0..=5 {
+        assert_eq!((a.rows(g), a.open_rows(g, 0)), (b.rows(g), b.open_rows(g, 0)));
+        (0..2).for_each(|d| assert_eq!(a.dense().get(g, d).n, b.dense().get(g, d).n));
     }
 }
 

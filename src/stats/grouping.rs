@@ -1,0 +1,55 @@
+//! Which groups a row belongs to.
+
+use crate::data::Remap;
+use std::fmt::Debug;
+
+/// What the groups of a [`FeatureStats`](super::FeatureStats) are.
+pub trait Grouping: Debug + Clone + Default + PartialEq + Send + Sync + 'static {
+    /// The groups of a row with the label set `labels`; `size` is how many labels these are.
+    fn groups<'a>(labels: &'a [u32], size: &'a [u32]) -> &'a [u32];
+
+    /// The new numbers of groups, where they change with those of labels.
+    fn renumbered(ids: &Remap) -> Option<&[u32]>;
+}
+
+/// A row belongs to the group of each of its labels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ByLabel;
+
+/// A row belongs to the group of the size of its label set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BySize;
+
+/// Every row belongs to group 0.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OneGroup;
+
+impl Grouping for ByLabel {
+    fn groups<'a>(labels: &'a [u32], _size: &'a [u32]) -> &'a [u32] {
+        labels
+    }
+
+    fn renumbered(ids: &Remap) -> Option<&[u32]> {
+        Some(&ids.labels)
+    }
+}
+
+impl Grouping for BySize {
+    fn groups<'a>(_labels: &'a [u32], size: &'a [u32]) -> &'a [u32] {
+        size
+    }
+
+    fn renumbered(_ids: &Remap) -> Option<&[u32]> {
+        None
+    }
+}
+
+impl Grouping for OneGroup {
+    fn groups<'a>(_labels: &'a [u32], _size: &'a [u32]) -> &'a [u32] {
+        &[0]
+    }
+
+    fn renumbered(_ids: &Remap) -> Option<&[u32]> {
+        None
+    }
+}
