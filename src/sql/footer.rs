@@ -191,8 +191,12 @@ impl FileMetadata for PackedFooter {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, StringArray};
-    use datafusion::arrow::datatypes::Int32Type;
+    use datafusion::arrow::array::{
+        Array, ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
+        Float64Array, Int64Array, ListArray, StringArray, StringViewArray, StructArray,
+        new_null_array,
+    };
+    use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
     use datafusion::arrow::record_batch::RecordBatch;
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -204,8 +208,26 @@ pub(super) mod tests {
         let halves = ids.clone().map(|i| (i % 7 > 0).then_some(i as f64 / 2.0));
         let names = ids.clone().map(|i| format!("name {}", i % 90));
         let lists = ids.clone().map(|i| (i % 5 > 0).then(|| (0..i as i32 % 4).map(Some)));
+        let flags = ids.clone().map(|i| (i % 11 > 0).then_some(i % 2 > 0));
+        let money = ids.clone().map(|i| (i % 6 > 0).then_some(i128::from(i) * 10_000_007));
+        let money: Decimal128Array = money.collect();
+        let codes = FixedSizeBinaryArray::try_from_iter(ids.clone().map(i64::to_be_bytes)).unwrap();
+        let few: DictionaryArray<Int32Type> =
+            ids.clone().map(|i| ["a", "b"][i as usize % 2]).collect();
+        let views: StringViewArray =
+            ids.clone().map(|i| Some(format!("a longer text {i}"))).collect();
+        let inner: ArrayRef = Arc::new(Int64Array::from_iter_values(ids.clone()));
+        let field = Field::new("x", inner.data_type().clone(), true);
+        let pairs = StructArray::new(vec![field].into(), vec![inner], None);
         let columns: Vec<(&str, ArrayRef)> = vec![
             ("id", Arc::new(Int64Array::from_iter_values(ids))),
+            ("flag", Arc::new(flags.collect::<BooleanArray>())),
+            ("money", Arc::new(money.with_precision_and_scale(30, 2).unwrap())),
+            ("code", Arc::new(codes)),
+            ("few", Arc::new(few)),
+            ("view", Arc::new(views)),
+            ("pair", Arc::new(pairs)),
+            ("nothing", new_null_array(&DataType::Float64, count as usize)),
             ("half", Arc::new(halves.collect::<Float64Array>())),
             ("name", Arc::new(StringArray::from_iter_values(names))),
             ("list", Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists))),
@@ -301,7 +323,7 @@ pub(super) mod tests {
         let whole = footer(EnabledStatistics::Page, true);
         let (values, places) = (whole.column_index().unwrap(), whole.offset_index().unwrap());
         let mut packed = PackedFooter::new(whole.file_metadata().clone());
-        let some_values = [vec![ColumnIndexMetaData::NONE; 4], values[1].clone()];
+        let some_values = [vec![ColumnIndexMetaData::NONE; values[1].len()], values[1].clone()];
         let [a, b, c] = [0, 1, 2].map(|i| whole.row_group(i).clone());
         packed.push(a, None, Some(places[0].clone())).unwrap();
         packed.push(b, Some(values[1].clone()), Some(places[1].clone())).unwrap();

@@ -40,6 +40,9 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::SessionContext;
 use std::sync::Arc;
 
+/// Rows of a batch, and of a page that is written, unless a session has others.
+const BATCH: usize = 8192;
+
 /// The type of a column of label sets.
 fn label_lists() -> DataType {
     DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)))

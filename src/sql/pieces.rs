@@ -6,6 +6,7 @@
 //! file is cut into more pieces than there are partitions, whole row groups first and parts of the
 //! last ones, and whichever partition is free takes the next.
 
+use super::BATCH;
 use super::scans::{self, Footer};
 use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
@@ -23,8 +24,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of a batch: cuts are at multiples of it, where pages do not say otherwise.
-const BATCH: usize = 8192;
 /// Rows of a piece at least: every column of a piece has its cost.
 const LEAST: usize = 2 * BATCH;
 /// Bytes of a row group that every partition may read for its part, where no index tells its pages;
@@ -131,7 +130,9 @@ pub(super) fn in_order(
 
 /// The row groups of each file, if all footers were read already.
 fn shapes(runtime: &RuntimeEnv, files: &[PartitionedFile]) -> Option<Vec<Vec<Shape>>> {
-    let row_groups = |file: &PartitionedFile| Footer::of(runtime, file)?.groups(Shape::of);
+    let kept = runtime.cache_manager.get_file_metadata_cache();
+    let row_groups =
+        |file: &PartitionedFile| Footer::of(&kept, &file.object_meta)?.groups(Shape::of);
     files.iter().map(row_groups).collect()
 }
 
@@ -223,7 +224,7 @@ impl Shape {
         cuts
     }
 
-    /// The row nearest to `row` where a cut costs least.
+    /// The row nearest to `row` where a cut costs least: where a page begins, or a batch.
     fn cut_near(&self, row: usize, by_pages: bool) -> usize {
         if !by_pages {
             return (row + BATCH / 2) / BATCH * BATCH;

@@ -2,13 +2,14 @@
 
 use super::footer::PackedFooter;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadata};
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::cache::cache_manager::{
+    CachedFileMetadataEntry, FileMetadata, FileMetadataCache,
+};
+use datafusion::object_store::ObjectMeta;
 use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
 use std::any::Any;
@@ -33,6 +34,7 @@ pub(super) fn replace(
 }
 
 /// The footer of a file, as the session keeps it.
+#[derive(Clone)]
 pub(super) enum Footer {
     /// As DataFusion has read it.
     Read(Arc<ParquetMetaData>),
@@ -42,10 +44,9 @@ pub(super) enum Footer {
 
 impl Footer {
     /// That of `file`, if it was read already and the file is still the same.
-    pub(super) fn of(runtime: &RuntimeEnv, file: &PartitionedFile) -> Option<Self> {
-        let cache = runtime.cache_manager.get_file_metadata_cache();
-        let entry = cache.get(&file.object_meta.location)?;
-        if !entry.is_valid_for(&file.object_meta) {
+    pub(super) fn of(kept: &Arc<FileMetadataCache>, file: &ObjectMeta) -> Option<Self> {
+        let entry = kept.get(&file.location)?;
+        if !entry.is_valid_for(file) {
             return None;
         }
         let footer = entry.file_metadata;
@@ -61,6 +62,16 @@ impl Footer {
         match self {
             Footer::Read(footer) => footer.file_metadata(),
             Footer::Packed(footer) => footer.file(),
+        }
+    }
+
+    /// How many rows each row group has; `None` where the footer makes no sense.
+    pub(super) fn rows(&self) -> Option<Vec<usize>> {
+        match self {
+            Footer::Read(footer) => {
+                footer.row_groups().iter().map(|g| usize::try_from(g.num_rows()).ok()).collect()
+            }
+            Footer::Packed(footer) => Some(footer.rows().collect()),
         }
     }
 
@@ -86,20 +97,12 @@ impl Footer {
             }
         }
     }
-
-    /// As much of it as reading rows takes, packed; `None` where it contradicts itself.
-    pub(super) fn packed(&self) -> Option<Arc<PackedFooter>> {
-        match self {
-            Footer::Packed(footer) => Some(Arc::clone(footer)),
-            Footer::Read(footer) => Some(Arc::new(PackedFooter::of_places(footer).ok()?)),
-        }
-    }
 }
 
 /// Lets the session keep `footer` for `file`, and not the one that DataFusion has read.
 ///
 /// DataFusion takes that for a footer it has not read: when it needs one, it reads it again.
-pub(super) fn keep(runtime: &RuntimeEnv, file: &PartitionedFile, footer: &Arc<PackedFooter>) {
-    let entry = CachedFileMetadataEntry::new(file.object_meta.clone(), Arc::clone(footer) as _);
-    runtime.cache_manager.get_file_metadata_cache().put(&file.object_meta.location, entry);
+pub(super) fn keep(kept: &Arc<FileMetadataCache>, file: &ObjectMeta, footer: &Arc<PackedFooter>) {
+    let entry = CachedFileMetadataEntry::new(file.clone(), Arc::clone(footer) as _);
+    kept.put(&file.location, entry);
 }

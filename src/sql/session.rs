@@ -5,7 +5,7 @@ use super::ordered::PredictInOrder;
 use super::pages::PageByPage;
 use super::parquet::WriteByColumn;
 use super::pieces::SharedPieces;
-use super::{FileOptions, enable_file_tables, register_with};
+use super::{BATCH, FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
 use crate::models::Registry;
 use datafusion::execution::SessionStateBuilder;
@@ -36,7 +36,7 @@ impl Default for SessionOptions {
     fn default() -> Self {
         SessionOptions {
             partitions: 0,
-            batch_size: 8192,
+            batch_size: BATCH,
             memory_limit: None,
             registry: Registry::default(),
             files: FileOptions::default(),
@@ -54,7 +54,7 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         .with_batch_size(options.batch_size.max(1))
         .set_usize("datafusion.execution.parquet.max_row_group_size", 65_536)
         // As many rows as a batch: a part of a row group is read without pages of the next part.
-        .set_usize("datafusion.execution.parquet.data_page_row_count_limit", 8192)
+        .set_usize("datafusion.execution.parquet.data_page_row_count_limit", BATCH)
         .with_information_schema(true);
     if options.partitions > 0 {
         config = config.with_target_partitions(options.partitions);
@@ -63,7 +63,8 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     let mut runtime =
         RuntimeEnvBuilder::new().with_object_list_cache_limit(0).with_metadata_cache_limit(FOOTERS);
     if let Some(bytes) = options.memory_limit {
-        runtime = runtime.with_memory_limit(bytes, 1.0);
+        runtime =
+            runtime.with_memory_limit(bytes, 1.0).with_metadata_cache_limit(FOOTERS.min(bytes / 2));
     }
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
     let mut rules = PredictInOrder::among_others(&runtime);

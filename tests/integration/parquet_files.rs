@@ -152,7 +152,8 @@ fn partitions_share_the_pieces_of_a_file() {
 }
 
 /// Workplace with a model and files that are read in several pieces: `all` has three row groups, `large`
-/// a single one with pages, `parts` is a directory of files of all sizes, `days` one with partitions.
+/// a single one, of whose pages none has as many rows as a batch, `parts` is a directory of files of all
+/// sizes, `days` one with partitions.
 fn in_pieces() -> Workplace {
     let place = Workplace::new();
     let generate = |rows: usize, name: &str| {
@@ -168,9 +169,8 @@ fn in_pieces() -> Workplace {
     for (day, rows) in [(1, 1000), (2, 70_000)] {
         generate(rows, &format!("days/day={day}/rows.parquet"));
     }
-    // Without dictionaries, which end pages at other rows: the same batches, the same bytes.
     let copy = "COPY (SELECT * FROM 'all.parquet') TO 'large.parquet' OPTIONS \
-         ('format.max_row_group_size' '150000', 'format.dictionary_enabled' 'false')";
+         ('format.max_row_group_size' '150000', 'format.data_page_row_count_limit' '5000')";
     place.ok(&["sql", copy]);
     assert_eq!(row_groups(&place.path("large.parquet")), [150_000]);
     place.ok(&split("fit all.parquet -o m.labelflow"));

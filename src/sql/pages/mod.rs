@@ -3,8 +3,9 @@
 //! DataFusion has all columns of a row group in memory before it decodes the first row, because a
 //! request to a distant store is dear. On a local disk it is not. Here every column is read one page
 //! at a time, when its rows are asked for, on the thread that asks: a scan takes the memory of a few
-//! pages of each column, and bytes are decoded while they are in the cache of the processor. What the
-//! footer says of row groups is packed until they are read ([`PackedFooter`]).
+//! pages of each column, and bytes are decoded while they are in the cache of the processor. What a
+//! large footer says of row groups is packed until they are read
+//! ([`PackedFooter`](super::footer::PackedFooter)).
 //!
 //! Scans with a predicate or of single fields of a struct, files whose columns have to be converted for
 //! their table, and other stores are left to DataFusion.
@@ -30,6 +31,7 @@ use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::object_store::{ObjectStore, path as store};
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -42,7 +44,7 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use rows::Opener;
+use rows::{Opener, is_unchanged};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -83,46 +85,64 @@ impl PageByPage {
         if !is_local(&store) {
             return None;
         }
+        let kept = self.0.cache_manager.get_file_metadata_cache();
         let mut columns = source.projection().into_iter().flat_map(|p| p.iter());
         let plain = source.filter().is_none()
             && config.limit.is_none()
             && config.expr_adapter_factory.is_none()
             && source.table_schema().virtual_columns().is_empty()
             && !columns.any(|c| takes_field(&c.expr));
-        let cache = self.0.cache_manager.get_file_metadata_cache();
-        let theirs: Arc<dyn FileSource> = Arc::new(with_whole_footers(source, store, cache));
+        let theirs: Arc<dyn FileSource> = Arc::new(with_whole_footers(source, &kept));
         let mut replaced = config.clone();
         replaced.file_source = match plain {
-            true => Arc::new(Pages { files: Arc::new(self.files(config)), theirs, batch_size: 0 }),
+            true => {
+                Arc::new(Pages { files: Arc::new(files(config, &kept)), theirs, batch_size: 0 })
+            }
             false => theirs,
         };
         Some(replaced)
     }
+}
 
-    /// How the files of a scan are read page by page, where they are.
-    fn files(&self, config: &FileScanConfig) -> Files {
-        let table = config.file_source().table_schema().file_schema();
-        let mut found = BTreeMap::new();
-        for file in config.file_groups.iter().flat_map(FileGroup::iter).filter(|f| is_whole(f)) {
-            let of_file = found.entry(file.object_meta.location.clone());
-            of_file.or_insert_with(|| (file, self.readable(file, table)));
-        }
-        let footers = found.values().filter_map(|(_, readable)| readable.as_ref());
-        let large = footers.map(|(_, footer)| footer.memory_size()).sum::<usize>() >= LARGE;
-        let files = found.into_iter().filter_map(|(location, (file, readable))| {
-            let (paged, _) = readable?;
-            if large {
-                scans::keep(&self.0, file, &paged.footer);
-            }
-            Some((location, paged))
-        });
-        files.collect()
+/// How the files of a scan are read page by page, where they are.
+fn files(config: &FileScanConfig, kept: &Arc<FileMetadataCache>) -> Files {
+    let source = config.file_source();
+    let table = source.table_schema().file_schema();
+    let mut found = BTreeMap::new();
+    for file in config.file_groups.iter().flat_map(FileGroup::iter).filter(|f| is_whole(f)) {
+        let location = file.object_meta.location.clone();
+        found.entry(location).or_insert_with(|| (file, PagedFile::of(file, table, kept)));
     }
+    let footers = found.values().filter_map(|(_, paged)| Some(&paged.as_ref()?.footer));
+    let large = footers.map(Footer::memory_size).sum::<usize>() >= LARGE;
+    // Row groups are unpacked with all their columns, which takes longer than reading a few of them.
+    let asked = source.projection().map_or(table.fields().len(), |p| p.column_indices().len());
+    let pack = large && asked * FEW > table.fields().len();
+    let files = found.into_iter().filter_map(|(location, (file, paged))| {
+        let mut paged = paged?;
+        if let (true, Footer::Read(footer)) = (pack, &paged.footer) {
+            let packed = Arc::new(PackedFooter::of_places(footer).ok()?);
+            scans::keep(kept, &file.object_meta, &packed);
+            paged.footer = Footer::Packed(packed);
+        }
+        Some((location, paged))
+    });
+    files.collect()
+}
 
+impl PagedFile {
     /// How `file` is read; `None` where DataFusion has to look at it, because its footer is not known
     /// or its columns are not those of the table.
-    fn readable(&self, file: &PartitionedFile, table: &SchemaRef) -> Option<(PagedFile, Footer)> {
-        let footer = Footer::of(&self.0, file)?;
+    fn of(
+        file: &PartitionedFile,
+        table: &SchemaRef,
+        kept: &Arc<FileMetadataCache>,
+    ) -> Option<Self> {
+        let footer = Footer::of(kept, &file.object_meta)?;
+        // Times of a catalogue may be none of this file system's.
+        if !is_unchanged(&file.object_meta).ok()? {
+            return None;
+        }
         let empty = Arc::new(ParquetMetaData::new(footer.file().clone(), Vec::new()));
         let own = ArrowReaderMetadata::try_new(empty, ArrowReaderOptions::new()).ok()?;
         // What only the reader can convert, such as text to views, as DataFusion has it do.
@@ -140,7 +160,7 @@ impl PageByPage {
         if found.len() != wanted.len() || !found.iter().zip(wanted).all(same) {
             return None;
         }
-        Some((PagedFile { footer: footer.packed()?, options }, footer))
+        Some(PagedFile { footer, options })
     }
 }
 
@@ -154,13 +174,15 @@ fn takes_field(expr: &Arc<dyn PhysicalExpr>) -> bool {
 /// Bytes of the footers of a scan, as DataFusion keeps them, from which on they are kept packed: to read
 /// small ones again for the next query would take longer than they are worth.
 const LARGE: usize = 1 << 20;
+/// Scans of fewer columns than one in so many leave footers as they are.
+const FEW: usize = 4;
 /// What `EXPLAIN ANALYZE` calls the number of files, or pieces of files, that are read page by page.
 const BY_PAGES: &str = "files_read_by_pages";
 
 /// A file that is read page by page.
 #[derive(Clone)]
 struct PagedFile {
-    footer: Arc<PackedFooter>,
+    footer: Footer,
     options: ArrowReaderOptions,
 }
 

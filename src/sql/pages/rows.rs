@@ -3,7 +3,7 @@
 use super::PagedFile;
 use crate::error::Error;
 use crate::sql::error::to_datafusion;
-use crate::sql::footer::PackedFooter;
+use crate::sql::scans::Footer;
 use crate::sql::tables::Bytes;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -21,7 +21,7 @@ use datafusion::parquet::arrow::arrow_reader::{
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::reader::{ChunkReader, Length};
 use futures::{FutureExt, StreamExt, stream};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -42,13 +42,15 @@ pub(super) struct Opener {
 
 impl FileOpener for Opener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let Some(paged) = file.extension::<PagedFile>() else {
+        let paged = file.extension::<PagedFile>();
+        let Some((paged, rows)) = paged.and_then(|paged| Some((paged, paged.footer.rows()?)))
+        else {
             return Err(DataFusionError::Internal("a file comes without its footer".into()));
         };
         let selected = file.extension::<ParquetRowSelection>();
         let rows = Rows {
             file: LocalFile::open(&file.object_meta)?,
-            runs: runs(&paged.footer, selected.map(|s| s.selection().clone()))?.into_iter(),
+            runs: runs(&rows, selected.map(|s| s.selection().clone()))?.into_iter(),
             paged: paged.clone(),
             current: None,
             columns: self.columns.clone(),
@@ -66,14 +68,15 @@ pub(super) struct Run {
     pub(super) rows: Option<RowSelection>,
 }
 
-/// The row groups with rows that are asked for, together as long as they have not many.
+/// The row groups with rows that are asked for, together as long as they have not many; `groups` is how
+/// many rows each has.
 ///
 /// # Errors
 ///
 /// When other rows are asked for than there are.
-pub(super) fn runs(footer: &PackedFooter, mut selected: Option<RowSelection>) -> Result<Vec<Run>> {
+pub(super) fn runs(groups: &[usize], mut selected: Option<RowSelection>) -> Result<Vec<Run>> {
     if let Some(selected) = &selected {
-        let (asked, rows) = (selected.iter().map(|s| s.row_count).sum(), footer.rows().sum());
+        let (asked, rows) = (selected.iter().map(|s| s.row_count).sum(), groups.iter().sum());
         let (asked, rows): (usize, usize) = (asked, rows);
         if asked != rows {
             let text = format!("rows are chosen from {asked} of a file that has {rows}");
@@ -82,7 +85,7 @@ pub(super) fn runs(footer: &PackedFooter, mut selected: Option<RowSelection>) ->
     }
     let mut runs: Vec<Run> = Vec::new();
     let mut run_rows = 0;
-    for (i, rows) in footer.rows().enumerate() {
+    for (i, &rows) in groups.iter().enumerate() {
         let own = selected.as_mut().map(|rest| rest.split_off(rows));
         if own.as_ref().is_some_and(|own| !own.selects_any()) {
             continue;
@@ -141,13 +144,19 @@ impl Iterator for Rows {
 
 impl Rows {
     fn read(&self, run: Run) -> Result<ParquetRecordBatchReader> {
-        let groups = Arc::new(self.paged.footer.unpack(run.groups)?);
-        let metadata = ArrowReaderMetadata::try_new(groups, self.paged.options.clone())?;
+        let (footer, groups) = match &self.paged.footer {
+            Footer::Read(footer) => (Arc::clone(footer), run.groups),
+            Footer::Packed(footer) => {
+                (Arc::new(footer.unpack(run.groups.clone())?), 0..run.groups.len())
+            }
+        };
+        let metadata = ArrowReaderMetadata::try_new(footer, self.paged.options.clone())?;
         let columns = self.columns.iter().copied();
         let columns = ProjectionMask::roots(metadata.parquet_schema(), columns);
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), metadata)
                 .with_projection(columns)
+                .with_row_groups(groups.collect())
                 .with_batch_size(self.batch_size);
         let builder = match run.rows {
             Some(rows) => builder.with_row_selection(rows),
@@ -169,9 +178,7 @@ impl LocalFile {
     pub(super) fn open(known: &ObjectMeta) -> Result<Self> {
         let path = LocalFileSystem::new().path_to_filesystem(&known.location)?;
         let opened = File::open(&path).and_then(|file| {
-            let found = file.metadata()?;
-            let same = found.len() == known.size
-                && found.modified()? == SystemTime::from(known.last_modified);
+            let same = is_of(&file.metadata()?, known)?;
             Ok((file, same))
         });
         match opened {
@@ -193,6 +200,20 @@ impl LocalFile {
             error => error,
         }
     }
+}
+
+/// Whether a file is still the one that is known.
+///
+/// # Errors
+///
+/// When it cannot be looked at.
+pub(super) fn is_unchanged(known: &ObjectMeta) -> Result<bool> {
+    let path = LocalFileSystem::new().path_to_filesystem(&known.location)?;
+    Ok(is_of(&path.metadata()?, known)?)
+}
+
+fn is_of(found: &Metadata, known: &ObjectMeta) -> io::Result<bool> {
+    Ok(found.len() == known.size && found.modified()? == SystemTime::from(known.last_modified))
 }
 
 fn named(path: &Path, error: &io::Error) -> io::Error {

@@ -3,6 +3,7 @@
 use super::rows::{LocalFile, Opener};
 use super::{BY_PAGES, PagedFile};
 use crate::sql::footer::PackedFooter;
+use crate::sql::scans::{self, Footer};
 use crate::sql::{SessionOptions, session};
 use datafusion::arrow::array::{
     Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array,
@@ -21,7 +22,7 @@ use datafusion::object_store::{ObjectMeta, ObjectStoreExt, path as store};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
-use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use datafusion::parquet::file::reader::ChunkReader;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
@@ -174,11 +175,21 @@ fn scans_of_both_kinds_follow_each_other() {
             run(&ctx, "SET datafusion.optimizer.repartition_file_min_size = 1");
             run(&ctx, &table);
             assert_eq!(kept(&ctx), (false, true));
-            let whole = "SELECT sum(c0), count(c1) FROM t";
+            let sums = |columns: std::ops::Range<usize>| {
+                let sums: Vec<String> = columns.map(|i| format!("sum(c{i})")).collect();
+                format!("SELECT {} FROM t", sums.join(", "))
+            };
+            let (whole, few) = (&*sums(0..width), &*sums(0..width / 4));
             let chosen = "SELECT sum(c0), count(c1) FROM t WHERE c0 BETWEEN 5990 AND 6010";
             let both =
                 "SELECT sum(c0) FROM (SELECT c0 FROM t UNION ALL SELECT c1 FROM t WHERE c0 > 9)";
             let mut pieces = Vec::new();
+            if large {
+                // Not packed for few columns, and not read again.
+                assert_eq!(run(&ctx, few), run(&theirs, few));
+                assert_eq!(kept(&ctx), (false, true));
+                assert!(count(&ctx, few) > 0);
+            }
             for query in [whole, whole, chosen, whole, both, whole, chosen, chosen, whole] {
                 assert_eq!(run(&ctx, query), run(&theirs, query), "{query}");
                 // DataFusion has read it again for the scan with a predicate, after it was packed.
@@ -210,39 +221,86 @@ fn large_footers_are_known() {
 
 #[test]
 fn row_groups_are_read_together_as_long_as_they_have_few_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("a.parquet");
-    write(&file, &rows(0, 130_000));
-    let footer = ParquetMetaDataReader::new().parse_and_finish(&File::open(file).unwrap()).unwrap();
-    let runs = |footer: &PackedFooter, selected: Option<Vec<(bool, usize)>>| -> Vec<_> {
+    let runs = |groups: &[usize], selected: Option<Vec<(bool, usize)>>| -> Vec<_> {
         let selector = |(skip, rows)| match skip {
             true => RowSelector::skip(rows),
             false => RowSelector::select(rows),
         };
         let selected = selected.map(|s| s.into_iter().map(selector).collect());
-        let runs = super::rows::runs(footer, selected).unwrap().into_iter();
+        let runs = super::rows::runs(groups, selected).unwrap().into_iter();
         runs.map(|run| (run.groups, run.rows.map(|rows| rows.row_count()))).collect()
     };
-    // Groups of 30,000 rows, and one of 10,000.
-    let packed = PackedFooter::of_places(&footer).unwrap();
-    assert_eq!(runs(&packed, None), [(0..2, None), (2..4, None), (4..5, None)]);
-    let skipped = runs(&packed, Some(vec![(true, 29_990), (false, 20), (true, 99_990)]));
+    let groups = [30_000, 30_000, 30_000, 30_000, 10_000];
+    assert_eq!(runs(&groups, None), [(0..2, None), (2..4, None), (4..5, None)]);
+    let skipped = runs(&groups, Some(vec![(true, 29_990), (false, 20), (true, 99_990)]));
     assert_eq!(skipped, [(0..2, Some(20))]);
-    let skipped = runs(&packed, Some(vec![(false, 30_000), (true, 30_000), (false, 70_000)]));
+    let skipped = runs(&groups, Some(vec![(false, 30_000), (true, 30_000), (false, 70_000)]));
     assert_eq!(skipped, [(0..1, Some(30_000)), (2..4, Some(60_000)), (4..5, Some(10_000))]);
-    assert_eq!(runs(&packed, Some(vec![(true, 130_000)])), []);
+    assert_eq!(runs(&groups, Some(vec![(true, 130_000)])), []);
     for other in [129_999, 130_001] {
         let other = RowSelection::from(vec![RowSelector::select(other)]);
-        assert!(super::rows::runs(&packed, Some(other)).is_err());
+        assert!(super::rows::runs(&groups, Some(other)).is_err());
     }
-    let mut packed = PackedFooter::new(footer.file_metadata().clone());
-    for rows in [0, 70_000, 0, 10] {
-        let group = footer.row_group(0).clone().into_builder().set_num_rows(rows);
-        packed.push(group.build().unwrap(), None, None).unwrap();
-    }
-    assert_eq!(runs(&packed, None), [(0..1, None), (1..2, None), (2..4, None)]);
-    let skipped = runs(&packed, Some(vec![(true, 70_000), (false, 10)]));
+    let groups = [0, 70_000, 0, 10];
+    assert_eq!(runs(&groups, None), [(0..1, None), (1..2, None), (2..4, None)]);
+    let skipped = runs(&groups, Some(vec![(true, 70_000), (false, 10)]));
     assert_eq!(skipped, [(3..4, Some(10))]);
+}
+
+/// Without an index DataFusion would take what is kept for half of a footer.
+#[test]
+fn footers_without_an_index_are_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.parquet");
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(1000))
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .build();
+    let rows = rows(0, 20_000);
+    let mut writer =
+        ArrowWriter::try_new(File::create(&file).unwrap(), rows.schema(), Some(properties))
+            .unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    let ctx = session(&SessionOptions { partitions: 3, ..Default::default() }).unwrap();
+    run(&ctx, "SET datafusion.optimizer.repartition_file_min_size = 1");
+    run(&ctx, &format!("CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{}'", file.display()));
+    let kept = || {
+        let cache = ctx.runtime_env().cache_manager.get_file_metadata_cache();
+        let entry = cache.list_entries().into_values().next().unwrap().value.file_metadata;
+        let read = entry.as_any().downcast_ref::<CachedParquetMetaData>().unwrap();
+        Arc::clone(read.parquet_metadata())
+    };
+    let before = kept();
+    assert!(before.offset_index().is_none());
+    for _ in 0..2 {
+        let rows = run(&ctx, "SELECT count(*) FROM t WHERE id > 15000");
+        assert!(rows.contains("4999"), "{rows}");
+        assert!(Arc::ptr_eq(&before, &kept()));
+    }
+}
+
+#[test]
+fn files_with_times_of_a_catalogue_are_left_to_datafusion() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    write(&path, &rows(0, 10));
+    let footer =
+        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let packed = Arc::new(PackedFooter::of_places(&footer).unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let location = store::Path::from_absolute_path(&path).unwrap();
+    let known = runtime.block_on(LocalFileSystem::new().head(&location)).unwrap();
+    let kept = session(&SessionOptions::default()).unwrap().runtime_env();
+    let kept = kept.cache_manager.get_file_metadata_cache();
+    let read = |known: &ObjectMeta| {
+        scans::keep(&kept, known, &packed);
+        let file = PartitionedFile::new_from_meta(known.clone());
+        PagedFile::of(&file, &rows(0, 1).schema(), &kept).is_some()
+    };
+    assert!(read(&known));
+    assert!(!read(&ObjectMeta { last_modified: Default::default(), ..known }));
 }
 
 #[test]
@@ -315,7 +373,8 @@ fn nothing_comes_after_an_error() {
         let store = LocalFileSystem::new();
         let location = store::Path::from_absolute_path(&path).unwrap();
         let known = runtime.block_on(store.head(&location)).unwrap();
-        let paged = PagedFile { footer: Arc::clone(&footer), options: Default::default() };
+        let footer = Footer::Packed(Arc::clone(&footer));
+        let paged = PagedFile { footer, options: Default::default() };
         let file = PartitionedFile::new_from_meta(known).with_extension(paged);
         let opener = Opener { columns: vec![0], batch_size: 10_000 };
         runtime.block_on(async {

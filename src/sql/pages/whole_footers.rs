@@ -1,18 +1,18 @@
-//! Footers with the indexes of pages, wherever DataFusion reads them.
+//! Footers with the indexes of pages, wherever DataFusion reads them again.
 //!
 //! DataFusion keeps footers with the places and values of pages when it looks at a table, and finds them
-//! in its cache when it opens the files. When a packed one is there by then it reads the file anew, without
-//! the indexes, and would keep that: no later scan could be cut where pages begin.
+//! in its cache when it opens the files. When a packed one is there by then, it reads the file anew: each
+//! partition for itself, without the indexes, and that would be kept. No later scan could be cut where
+//! pages begin.
 
+use crate::sql::scans::Footer;
 use crate::sql::tables::Bytes;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetSource;
-use datafusion::datasource::physical_plan::parquet::{
-    CachedParquetFileReaderFactory, ParquetFileReaderFactory,
-};
+use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
 use datafusion::error::Result;
 use datafusion::execution::cache::cache_manager::FileMetadataCache;
-use datafusion::object_store::ObjectStore;
+use datafusion::object_store::{ObjectMeta, path::Path};
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::Result as ParquetResult;
@@ -20,23 +20,38 @@ use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::lock::Mutex as Turn;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// `source`, which reads footers with the indexes of pages when it reads them.
+/// `source`, which reads footers that are not `kept` as DataFusion knows them once, with the indexes of
+/// pages.
 pub(super) fn with_whole_footers(
     source: &ParquetSource,
-    store: Arc<dyn ObjectStore>,
-    cache: Arc<FileMetadataCache>,
+    kept: &Arc<FileMetadataCache>,
 ) -> ParquetSource {
-    let theirs = source.parquet_file_reader_factory().map(Arc::clone);
-    let theirs =
-        theirs.unwrap_or_else(|| Arc::new(CachedParquetFileReaderFactory::new(store, cache)));
-    source.clone().with_parquet_file_reader_factory(Arc::new(WholeFooters(theirs)))
+    // One without a factory keeps no footers.
+    let Some(theirs) = source.parquet_file_reader_factory().map(Arc::clone) else {
+        return source.clone();
+    };
+    let whole = WholeFooters { theirs, kept: Arc::clone(kept), turns: Mutex::default() };
+    source.clone().with_parquet_file_reader_factory(Arc::new(whole))
 }
 
-#[derive(Debug)]
-struct WholeFooters(Arc<dyn ParquetFileReaderFactory>);
+struct WholeFooters {
+    theirs: Arc<dyn ParquetFileReaderFactory>,
+    kept: Arc<FileMetadataCache>,
+    /// For each file, whose turn it is to read its footer.
+    turns: Mutex<BTreeMap<Path, Arc<Turn<()>>>>,
+}
+
+impl fmt::Debug for WholeFooters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WholeFooters").field(&self.theirs).finish()
+    }
+}
 
 impl ParquetFileReaderFactory for WholeFooters {
     fn create_reader(
@@ -46,30 +61,56 @@ impl ParquetFileReaderFactory for WholeFooters {
         hint: Option<usize>,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
-        Ok(Box::new(Reader(self.0.create_reader(partition, file, hint, metrics)?)))
+        let known = file.object_meta.clone();
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Arc::clone(turns.entry(known.location.clone()).or_default());
+        Ok(Box::new(Reader {
+            theirs: self.theirs.create_reader(partition, file, hint, metrics)?,
+            kept: Arc::clone(&self.kept),
+            known,
+            turn,
+        }))
     }
 }
 
-struct Reader(Box<dyn AsyncFileReader + Send>);
+struct Reader {
+    theirs: Box<dyn AsyncFileReader + Send>,
+    kept: Arc<FileMetadataCache>,
+    known: ObjectMeta,
+    turn: Arc<Turn<()>>,
+}
 
 impl AsyncFileReader for Reader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        self.0.get_bytes(range)
+        self.theirs.get_bytes(range)
     }
 
     fn get_byte_ranges(
         &mut self,
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        self.0.get_byte_ranges(ranges)
+        self.theirs.get_byte_ranges(ranges)
     }
 
     fn get_metadata<'a>(
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        let options = options.cloned().unwrap_or_default();
-        let options = options.with_page_index_policy(PageIndexPolicy::Optional);
-        async move { self.0.get_metadata(Some(&options)).await }.boxed()
+        let (theirs, kept, known) = (&mut self.theirs, &self.kept, &self.known);
+        let is_kept = || matches!(Footer::of(kept, known), Some(Footer::Read(_)));
+        let turn = &self.turn;
+        async move {
+            if is_kept() {
+                return theirs.get_metadata(options).await;
+            }
+            let _turn = turn.lock().await;
+            if is_kept() {
+                return theirs.get_metadata(options).await;
+            }
+            let whole = options.cloned().unwrap_or_default();
+            let whole = whole.with_page_index_policy(PageIndexPolicy::Optional);
+            theirs.get_metadata(Some(&whole)).await
+        }
+        .boxed()
     }
 }

@@ -40,6 +40,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// Extensions, and what DataFusion calls the format of such files.
 const FORMATS: &[(&str, &str)] = &[
@@ -224,6 +225,9 @@ async fn infer_schema(
     config: ListingTableConfig,
     state: &SessionState,
 ) -> DataFusionResult<ListingTableConfig> {
+    if Handle::try_current().is_err() {
+        return config.infer_schema(state).await;
+    }
     let state = state.clone();
     let task = SpawnedTask::spawn(async move { config.infer_schema(&state).await });
     task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
