@@ -1,16 +1,19 @@
-//! Data files that only this field uses, as streams of Arrow record batches.
+//! Data files as streams of Arrow record batches.
 //!
 //! Use this module for WEKA's ARFF, the format nearly all published multi-label data sets come in,
 //! with the label attributes named by a Mulan XML list or a MEKA header, and for multi-label
-//! svmlight text. Parquet, CSV and Arrow files do not pass through here: DataFusion reads them.
+//! svmlight text, and for Arrow files in builds without `sql`. With it, Parquet, CSV, JSON and Arrow
+//! files do not pass through here: DataFusion reads them.
 //!
 //! - [`FileReader`] opens a file by its extension.
 //! - [`ArffReader`] reads dense and sparse ARFF and states the columns it makes of them.
+//! - [`ArrowReader`] reads Arrow IPC files and streams.
 //! - [`SvmlightReader`] reads svmlight, also known as LIBSVM.
 //! - [`LabelSource`] says where the names of the label attributes come from.
 //! - [`mulan_xml::read_labels`] reads a label list on its own.
 
 mod arff;
+mod arrow_file;
 mod file_reader;
 mod label_source;
 mod lines;
@@ -19,6 +22,7 @@ pub mod mulan_xml;
 mod svmlight;
 
 pub use arff::ArffReader;
+pub use arrow_file::ArrowReader;
 pub use file_reader::FileReader;
 pub use label_source::LabelSource;
 pub use svmlight::SvmlightReader;

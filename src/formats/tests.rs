@@ -1,5 +1,6 @@
 //! The corners of ARFF, each with its values.
 
+mod arrow_file;
 mod errors;
 mod label_lists;
 mod real_files;

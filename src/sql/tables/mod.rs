@@ -53,6 +53,11 @@ const FORMATS: &[(&str, &str)] = &[
     ("arrows", "arrow"),
 ];
 
+/// What DataFusion calls the format of files of `extension`, if it reads them.
+fn format_of(extension: &str) -> Option<&'static str> {
+    FORMATS.iter().find(|(name, _)| extension.eq_ignore_ascii_case(name)).map(|f| f.1)
+}
+
 /// The rows of a CSV file from which the types of its columns are taken.
 const CSV_SAMPLE: usize = 10_000;
 
@@ -107,8 +112,7 @@ impl UrlTableFactory for FileTables {
 impl FileTables {
     /// Whether files of this extension are tables.
     pub fn reads(extension: &str) -> bool {
-        FileReader::reads(extension)
-            || FORMATS.iter().any(|(format, _)| extension.eq_ignore_ascii_case(format))
+        format_of(extension).is_some() || FileReader::reads(extension)
     }
 
     /// Whether `query` reads CSV, in which an empty field and a NULL are one.
@@ -145,7 +149,7 @@ impl FileTables {
             }
             _ => Vec::new(),
         };
-        if !FileReader::reads(&extension) {
+        if format_of(&extension).is_some() || !FileReader::reads(&extension) {
             return self.listing_table(&state, name, url, &extension, &local).await;
         }
         if local.is_empty() {
@@ -166,8 +170,7 @@ impl FileTables {
         extension: &str,
         local: &[PathBuf],
     ) -> DataFusionResult<Arc<dyn TableProvider>> {
-        let format = FORMATS.iter().find(|(name, _)| extension.eq_ignore_ascii_case(name));
-        let format = format.map_or("", |f| f.1);
+        let format = format_of(extension).unwrap_or("");
         let named = |e| {
             let error = from_datafusion(e);
             let error = match damage(format, &error.to_string()) {
@@ -339,12 +342,9 @@ fn check_footer(path: &Path) -> Result<()> {
 }
 
 fn unreadable() -> Error {
-    let extensions: Vec<String> = FORMATS
-        .iter()
-        .map(|f| f.0)
-        .chain(FileReader::EXTENSIONS.iter().copied())
-        .map(|e| format!(".{e}"))
-        .collect();
+    let others = FileReader::EXTENSIONS.iter().copied().filter(|e| format_of(e).is_none());
+    let extensions: Vec<String> =
+        FORMATS.iter().map(|f| f.0).chain(others).map(|e| format!(".{e}")).collect();
     Error::usage(format!(
         "this kind of file cannot be read: name a file, directory or pattern of {}",
         extensions.join(", ")
