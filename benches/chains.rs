@@ -10,7 +10,7 @@ mod seconds;
 
 use arrow::array::{ArrayRef, Float64Builder, ListBuilder, MapBuilder, StringBuilder};
 use arrow::compute::concat_batches;
-use labelflow::data::Rows;
+use labelflow::data::{Id, Rows};
 use labelflow::formats::{ArffReader, LabelSource};
 use labelflow::math::content_hash;
 use labelflow::models::{Registry, Trainer, split_columns};
@@ -104,13 +104,13 @@ fn main() {
 
 /// The rows times a matrix of as many columns as there are labels.
 fn product(rows: &Rows, labels: usize) -> Vec<f64> {
-    let ids = rows.sparse.ids().iter().max().map_or(0, |&id| id as usize + 1);
+    let ids = rows.sparse.ids().iter().max().map_or(0, |id| id.index() + 1);
     let weights: Vec<f64> = (0..ids * labels).map(|i| i as f64).collect();
     let mut out = vec![0.0; rows.len * labels];
     for (row, out) in out.chunks_exact_mut(labels).enumerate() {
         let (ids, values) = rows.sparse.row(row);
-        for (&id, x) in ids.iter().zip(values) {
-            let weights = &weights[id as usize * labels..(id as usize + 1) * labels];
+        for (id, x) in ids.iter().zip(values) {
+            let weights = &weights[id.index() * labels..(id.index() + 1) * labels];
             out.iter_mut().zip(weights).for_each(|(o, w)| *o += x * w);
         }
     }

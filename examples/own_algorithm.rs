@@ -80,7 +80,7 @@ impl Learner for Prior {
     }
 
     fn used(&self, space: &Space) -> Used {
-        let labels = (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect();
+        let labels = space.labels.ids().map(|y| self.labels.get(y) > 0.0).collect();
         Used { labels, ..Used::default() }
     }
 
@@ -100,12 +100,12 @@ impl Learner for Prior {
         let rows = self.sizes.total();
         // One more row with each label and one without, so that log-odds are finite.
         let frequency = |y| (self.labels.get(y) + 1.0) / (rows + 2.0);
-        let log_odds = (0..space.labels.len() as u32).map(|y| logit(frequency(y))).collect();
+        let log_odds = space.labels.ids().map(|y| logit(frequency(y))).collect();
         Ok(Box::new(Frequencies { log_odds, threshold: self.threshold }))
     }
 
     fn insight(&self, space: &Space, _most: usize) -> Insight {
-        let label_counts = (0..space.labels.len() as u32).map(|y| self.labels.get(y)).collect();
+        let label_counts = space.labels.ids().map(|y| self.labels.get(y)).collect();
         Insight { label_counts, ..Insight::default() }
     }
 

@@ -1,5 +1,6 @@
 //! Compare settings by cross-validation, with folds that have their share of every label.
 
+use labelflow::data::LabelId;
 use labelflow::data::generate::{Generator, GeneratorOptions};
 use labelflow::evaluate::{Dataset, Experiment, Outcome, Protocol, Stratify};
 use labelflow::models::Registry;
@@ -25,8 +26,8 @@ fn main() -> labelflow::Result<()> {
         let truth = data.truth();
         let rarest = |rows: &[u32]| {
             let count =
-                |y: u32| rows.iter().filter(|&&r| truth.row(r as usize).contains(&y)).count();
-            (0..data.universe().len() as u32).map(count).min().unwrap_or(0)
+                |y: LabelId| rows.iter().filter(|&&r| truth.row(r as usize).contains(&y)).count();
+            data.universe().ids().map(count).min().unwrap_or(0)
         };
         let splits = experiment.protocol.splits(truth, stratify, 1)?;
         let counts: Vec<usize> = splits[..5].iter().map(|split| rarest(&split.test)).collect();

@@ -7,7 +7,7 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use arrow::record_batch::RecordBatch;
 use labelflow::Result;
-use labelflow::data::{Discretiser, LabelReader, LabelSets, Vocabulary};
+use labelflow::data::{Discretiser, FeatureId, Id, LabelId, LabelReader, LabelSets, Vocabulary};
 use labelflow::evaluate::Split;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -101,11 +101,11 @@ fn words_as_columns(batch: &RecordBatch) -> Result<RecordBatch> {
             arrays.push(Arc::clone(column));
             continue;
         };
-        let (mut names, keys) = (Vocabulary::default(), map.keys().as_string::<i32>());
+        let (mut names, keys) = (Vocabulary::<FeatureId>::default(), map.keys().as_string::<i32>());
         let mut words: Vec<Vec<bool>> = Vec::new();
         for (row, ends) in map.value_offsets().windows(2).enumerate() {
             for entry in ends[0] as usize..ends[1] as usize {
-                let word = names.intern(keys.value(entry)) as usize;
+                let word = names.intern(keys.value(entry)).index();
                 words.resize_with(names.len(), || vec![false; batch.num_rows()]);
                 words[word][row] = true;
             }
@@ -158,8 +158,8 @@ fn labels(batch: &RecordBatch) -> Result<Vec<Vec<u32>>> {
     let (mut names, mut sets) = (Vocabulary::default(), LabelSets::default());
     let column = batch.column(batch.schema().index_of("labels")?);
     LabelReader::read(column, &mut sets, |name| Ok(Some(names.intern(name))))?;
-    let of = |y: u32| sets.iter().map(|set| u32::from(set.contains(&y))).collect();
-    Ok((0..names.len() as u32).map(of).collect())
+    let of = |y: LabelId| sets.iter().map(|set| u32::from(set.contains(&y))).collect();
+    Ok(names.ids().map(of).collect())
 }
 
 /// At most `most` columns that CFS selects for any of `labels`, as many for each: a set has merit when

@@ -8,7 +8,7 @@ use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use labelflow::Result;
-use labelflow::data::{LabelSets, Vocabulary};
+use labelflow::data::{Id, LabelId, LabelSets, Vocabulary};
 use labelflow::evaluate::Dataset;
 use labelflow::math::content_hash;
 use labelflow::models::{Registry, Trainer, root, split_columns};
@@ -87,7 +87,7 @@ impl Chains {
             let mut parents: Vec<Parent> = Vec::new();
             for y in order {
                 let target: Vec<bool> = known.truth().iter().map(|set| set.contains(&y)).collect();
-                let sample = self.sample(u64::from(y), &bag, &target);
+                let sample = self.sample(u64::from(y.0), &bag, &target);
                 let predicted = match (self.link, &tables) {
                     (Link::Spec(spec), _) => {
                         let trainer = Trainer::try_new(registry, spec)?;
@@ -100,30 +100,31 @@ impl Chains {
                     (_, None) => Vec::new(),
                 };
                 let on = votes.iter_mut().zip(&predicted).filter(|(_, on)| **on);
-                on.for_each(|(votes, _)| votes[y as usize] += 1);
+                on.for_each(|(votes, _)| votes[y.index()] += 1);
                 let name = format!("label {}", labels.name(y));
                 parents.push(Parent { name, train: target, test: predicted });
             }
         }
         let mut sets = LabelSets::default();
         for votes in votes {
-            sets.push((0..).zip(votes).filter(|(_, votes)| 2 * votes >= self.chains).map(|v| v.0));
+            let votes = labels.ids().zip(votes);
+            sets.push(votes.filter(|(_, votes)| 2 * votes >= self.chains).map(|v| v.0));
         }
         Ok(sets)
     }
 
     /// The labels as a chain has them.
-    fn order(&self, chain: u64, labels: &Vocabulary) -> Vec<u32> {
+    fn order(&self, chain: u64, labels: &Vocabulary<LabelId>) -> Vec<LabelId> {
         match self.draws {
             Draws::Own => {
-                let mut order: Vec<u32> = (0..labels.len() as u32).collect();
+                let mut order: Vec<LabelId> = labels.ids().collect();
                 order.sort_by_key(|&y| (content_hash(chain, labels.name(y).as_bytes()), y));
                 order
             }
             Draws::Meka => {
                 // A chain alone has the seed 0, those of an ensemble are counted from 1.
                 let seed = if self.chains == 1 { 0 } else { chain };
-                Random::new(seed).shuffled(labels.len())
+                Random::new(seed).shuffled(labels.len()).into_iter().map(LabelId).collect()
             }
         }
     }
@@ -225,7 +226,7 @@ pub fn ruled(
     trainer.observe_batch(train, "labels")?;
     let model = trainer.finish()?;
     let known = Dataset::try_new("train", std::slice::from_ref(train), "labels")?;
-    let ids: Vec<Option<u32>> =
+    let ids: Vec<Option<LabelId>> =
         model.space().labels.names().map(|name| known.universe().get(name)).collect();
     let rows = model.read(&split_columns(test, "labels")?.1)?;
     let (mut sets, mut scores) = (LabelSets::default(), Vec::new());
@@ -242,10 +243,10 @@ pub fn ruled(
             (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)));
         let places: Vec<usize> = match rule {
             Rule::NeverEmpty if set.is_empty() => best.into_iter().collect(),
-            Rule::NeverEmpty => set.iter().map(|&y| y as usize).collect(),
+            Rule::NeverEmpty => set.iter().map(|y| y.index()).collect(),
             Rule::Cardinality => (0..scores.len()).filter(|&y| scores[y] >= least).collect(),
         };
-        let mut set: Vec<u32> = places.into_iter().filter_map(|y| ids[y]).collect();
+        let mut set: Vec<LabelId> = places.into_iter().filter_map(|y| ids[y]).collect();
         set.sort_unstable();
         out.push(set);
     }

@@ -3,15 +3,15 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::record_batch::RecordBatch;
-use labelflow::data::Vocabulary;
+use labelflow::data::{FeatureId, Vocabulary};
 use labelflow::{Error, Result};
 
 /// Shows row, feature and value of all columns but the labels, and of the entries of maps; flags are 0
 /// and 1, missing values 0. Features that `names` does not know are added to it.
 pub fn each_value(
     batch: &RecordBatch,
-    names: &mut Vocabulary,
-    mut show: impl FnMut(usize, u32, f64),
+    names: &mut Vocabulary<FeatureId>,
+    mut show: impl FnMut(usize, FeatureId, f64),
 ) -> Result<()> {
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
         if field.name() == "labels" {

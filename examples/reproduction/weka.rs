@@ -8,7 +8,7 @@
 use crate::values::each_value;
 use arrow::record_batch::RecordBatch;
 use labelflow::Result;
-use labelflow::data::Vocabulary;
+use labelflow::data::{FeatureId, Id, Vocabulary};
 use std::f64::consts::{PI, SQRT_2};
 
 /// Features as numbers, column by column; flags are 0 and 1.
@@ -38,14 +38,14 @@ impl Table {
         Ok(both)
     }
 
-    fn read(batch: &RecordBatch, names: &mut Vocabulary) -> Result<Table> {
+    fn read(batch: &RecordBatch, names: &mut Vocabulary<FeatureId>) -> Result<Table> {
         let mut table = Table { columns: Vec::new(), rows: batch.num_rows(), ones: Vec::new() };
         each_value(batch, names, |row, feature, value| table.column(feature)[row] = value)?;
         Ok(table)
     }
 
-    fn column(&mut self, id: u32) -> &mut Vec<f64> {
-        let id = id as usize;
+    fn column(&mut self, id: FeatureId) -> &mut Vec<f64> {
+        let id = id.index();
         if self.columns.len() <= id {
             self.columns.resize(id + 1, vec![0.0; self.rows]);
         }

@@ -7,7 +7,7 @@ use crate::values::each_value;
 use crate::{METRICS, SETS, Set, batches_until, line, published, read_set};
 use arrow::record_batch::RecordBatch;
 use labelflow::Result;
-use labelflow::data::{LabelSets, Vocabulary};
+use labelflow::data::{FeatureId, Id, LabelId, LabelSets, Vocabulary};
 use labelflow::evaluate::{Dataset, Protocol, Split, Stratify};
 use labelflow::metrics::{Metric, SetMetrics};
 use std::path::Path;
@@ -150,7 +150,7 @@ fn figures(
 /// Rows of words and their labels.
 struct Table {
     /// The words of each row and how often they occur.
-    words: Vec<Vec<(u32, f64)>>,
+    words: Vec<Vec<(FeatureId, f64)>>,
     sets: LabelSets,
     vocabulary: usize,
     labels: usize,
@@ -159,7 +159,7 @@ struct Table {
 impl Table {
     fn read(batches: &[RecordBatch], dataset: &Dataset) -> Result<Table> {
         let mut names = Vocabulary::default();
-        let mut words: Vec<Vec<(u32, f64)>> = Vec::new();
+        let mut words: Vec<Vec<(FeatureId, f64)>> = Vec::new();
         for batch in batches {
             let start = words.len();
             words.resize(start + batch.num_rows(), Vec::new());
@@ -180,11 +180,11 @@ struct Group {
 }
 
 impl Group {
-    fn add(&mut self, row: &[(u32, f64)]) {
+    fn add(&mut self, row: &[(FeatureId, f64)]) {
         self.rows += 1.0;
         for &(word, n) in row {
             self.words += n;
-            self.counts[word as usize] += n;
+            self.counts[word.index()] += n;
         }
     }
 }
@@ -223,8 +223,8 @@ impl Evidence {
         }
     }
 
-    fn of(&self, row: &[(u32, f64)]) -> f64 {
-        self.none + row.iter().map(|&(word, n)| n * self.words[word as usize]).sum::<f64>()
+    fn of(&self, row: &[(FeatureId, f64)]) -> f64 {
+        self.none + row.iter().map(|&(word, n)| n * self.words[word.index()]).sum::<f64>()
     }
 }
 
@@ -243,7 +243,7 @@ struct Model {
 impl Model {
     fn new(rows: &Table, train: &[u32], variant: &Variant) -> Self {
         let none = Group { rows: 0.0, words: 0.0, counts: vec![0.0; rows.vocabulary] };
-        let largest = rows.sets.iter().map(<[u32]>::len).max().unwrap_or(0);
+        let largest = rows.sets.iter().map(<[LabelId]>::len).max().unwrap_or(0);
         let mut sizes = vec![none.clone(); largest + 1];
         let mut labels = vec![none.clone(); rows.labels];
         let mut all = none;
@@ -253,11 +253,11 @@ impl Model {
             let (words, set) = (&rows.words[row as usize], rows.sets.row(row as usize));
             all.add(words);
             sizes[set.len()].add(words);
-            for &y in set {
-                labels[y as usize].add(words);
-                size_of[y as usize][set.len()] += 1.0;
-                for &other in set.iter().filter(|other| **other != y) {
-                    with[y as usize][other as usize] += 1.0;
+            for y in set {
+                labels[y.index()].add(words);
+                size_of[y.index()][set.len()] += 1.0;
+                for other in set.iter().filter(|other| *other != y) {
+                    with[y.index()][other.index()] += 1.0;
                 }
             }
         }
@@ -283,7 +283,7 @@ impl Model {
         Model { sizes, labels, size_of, with }
     }
 
-    fn predict(&self, row: &[(u32, f64)], given: Option<usize>) -> Vec<u32> {
+    fn predict(&self, row: &[(FeatureId, f64)], given: Option<usize>) -> Vec<LabelId> {
         let by_size = self.sizes.iter().map(|(m, prior, words)| (*m, prior + words.of(row)));
         let most_probable =
             || by_size.reduce(|best, next| if next.1 > best.1 { next } else { best });
@@ -302,7 +302,7 @@ impl Model {
             }
             // What smoothing does not allow for may leave no label.
             let Some(picked) = best.1 else { break };
-            set.push(picked as u32);
+            set.push(LabelId::new(picked));
             scores[picked] = f64::NEG_INFINITY;
             scores.iter_mut().zip(&self.with).for_each(|(score, with)| *score += with[picked]);
         }

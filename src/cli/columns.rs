@@ -1,6 +1,6 @@
 //! Which columns of a file are labels, which are features.
 
-use crate::data::{Pattern, Vocabulary, declared_labels, plain_type};
+use crate::data::{LabelId, Pattern, Vocabulary, declared_labels, plain_type};
 use crate::error::{Error, Result};
 use crate::formats::LabelSource;
 use crate::models::{Model, Registry, Spec, Value, holds_features};
@@ -147,7 +147,7 @@ impl ColumnOptions {
     }
 
     /// The labels that the label columns declare, whether they occur or not.
-    pub(super) fn declared(&self, schema: &SchemaRef) -> Result<Vocabulary> {
+    pub(super) fn declared(&self, schema: &SchemaRef) -> Result<Vocabulary<LabelId>> {
         let names = schema.fields().iter().map(|f| f.name());
         match self.single() {
             Some(one) => declared_labels(schema.field_with_name(one)?),

@@ -1,6 +1,7 @@
 //! `labelflow inspect`: what a model has learned.
 
 use super::output::{print_table, say};
+use crate::data::{Id, LabelId};
 use crate::error::{Error, Result};
 use crate::models::Registry;
 use crate::store::read_model;
@@ -56,7 +57,7 @@ impl Inspect {
             let telling = insight.telling.get(y).into_iter().flatten();
             let telling: Vec<String> =
                 telling.map(|(name, weight)| format!("{name} {weight:+.2}")).collect();
-            let name = space.labels.name(y as u32).to_string();
+            let name = space.labels.name(LabelId::new(y)).to_string();
             let mut line = vec![name, number(insight.label_counts[y])];
             line.extend(
                 insight
@@ -74,7 +75,7 @@ impl Inspect {
         say("\nstrongest label pairs")?;
         let mut lines = vec![vec!["label".into(), "with".into(), "rows".into()]];
         for (a, b, n) in insight.pairs {
-            let name = |y: u32| space.labels.name(y).to_string();
+            let name = |y: LabelId| space.labels.name(y).to_string();
             lines.push(vec![name(a), name(b), number(n)]);
         }
         print_table(&lines)

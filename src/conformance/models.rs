@@ -3,6 +3,7 @@
 use super::answers::name_lists;
 use super::subject::{bytes, ensure, refused, text};
 use super::{Answers, Subject, TOLERANCE, Table};
+use crate::data::{Id, LabelId};
 use crate::error::ErrorKind;
 use crate::models::{Model, RankedSet};
 use std::collections::BTreeMap;
@@ -168,7 +169,7 @@ pub(super) fn insight_is_well_formed(subject: &Subject) -> Result<(), String> {
             ))
         })?;
         let pairs = &insight.pairs;
-        let inside = |id: u32| (id as usize) < labels;
+        let inside = |id: LabelId| id.index() < labels;
         let fine =
             pairs.iter().all(|p| p.0 != p.1 && inside(p.0) && inside(p.1) && p.2.is_finite());
         let ranked = pairs.is_sorted_by(|a, b| a.2 >= b.2);
@@ -206,7 +207,7 @@ fn check_ranking(model: &Model, sets: &[RankedSet], most: usize) -> Result<(), S
     ensure(total <= 1.0 + TOLERANCE, || format!("the probabilities add up to {total}"))?;
     for (i, set) in sets.iter().enumerate() {
         let ascending = set.labels.is_sorted_by(|a, b| a < b);
-        let known = set.labels.iter().all(|&y| (y as usize) < labels);
+        let known = set.labels.iter().all(|y| y.index() < labels);
         ensure(ascending && known, || fail("labels are unknown or not ascending"))?;
         let twice = sets[..i].iter().any(|s| s.labels == set.labels);
         ensure(!twice, || fail("a set stands twice"))?;

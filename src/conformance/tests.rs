@@ -1,7 +1,7 @@
 //! Every check can fail: an algorithm with one fault at a time, and the checks that find it.
 
 use super::{CHECKS, Subject, verdict};
-use crate::data::{LabelSets, Remap, Rows, Space, Used};
+use crate::data::{LabelId, LabelSets, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::models::{
     Algorithm, Allowed, Capabilities, CheckedSpec, Insight, Learner, Parameter, RankedSet,
@@ -223,7 +223,7 @@ impl Learner for Faulty {
             return Err(Error::data("no row is good enough"));
         }
         self.inner.observe(rows, space)?;
-        let ids = || rows.labels.ids().iter().map(|&y| f64::from(y + 1));
+        let ids = || rows.labels.ids().iter().map(|y| f64::from(y.0 + 1));
         match self.fault.as_str() {
             "first_wins" if self.seen == 0.0 => self.mark = ids().sum::<f64>() + rows.len as f64,
             "mean_merge" | "loses_bytes" => self.mark += rows.len as f64,
@@ -354,7 +354,7 @@ impl Scorer for FaultyScorer {
         for set in sets.iter() {
             match self.fault.as_str() {
                 "predicts_nothing" => out.push([]),
-                "predicts_unknown" => out.push(set.iter().copied().chain([1_000_000])),
+                "predicts_unknown" => out.push(set.iter().copied().chain([LabelId(1_000_000)])),
                 _ => out.push(set.iter().copied()),
             }
         }

@@ -1,6 +1,6 @@
 //! Feature spaces: which features there are, of which kind, and how they are numbered.
 
-use super::{Pattern, Vocabulary};
+use super::{FeatureId, Id, Pattern, ValueId, Vocabulary};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -99,19 +99,19 @@ pub struct FeatureOptions {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeatureSpace {
     pub(crate) declared: bool,
-    pub(crate) dense: Vocabulary,
+    pub(crate) dense: Vocabulary<u32>,
     /// For each dense feature, whether it is a column of its own (else an entry of a list).
     pub(crate) dense_column: Vec<bool>,
     /// Prefixes of the columns of maps, tokens and sparse vectors, in name order.
-    pub(crate) open: Vocabulary,
-    pub(crate) sparse: Vocabulary,
+    pub(crate) open: Vocabulary<u32>,
+    pub(crate) sparse: Vocabulary<FeatureId>,
     pub(crate) sparse_kind: Vec<FeatureKind>,
     /// For each sparse feature the open column it comes from; `None` is a column of its own.
     pub(crate) sparse_open: Vec<Option<u32>>,
-    pub(crate) categories: Vocabulary,
-    pub(crate) values: Vec<Vocabulary>,
+    pub(crate) categories: Vocabulary<u32>,
+    pub(crate) values: Vec<Vocabulary<u32>>,
     /// For each category column and value there, its number among all values.
-    pub(crate) value_ids: Vec<Vec<u32>>,
+    pub(crate) value_ids: Vec<Vec<ValueId>>,
     /// For each value number, its category column and its number there.
     pub(crate) value_owner: Vec<(u32, u32)>,
 }
@@ -153,18 +153,18 @@ impl FeatureSpace {
     }
 
     /// The name of sparse feature `id`.
-    pub fn sparse_name(&self, id: u32) -> &str {
+    pub fn sparse_name(&self, id: FeatureId) -> &str {
         self.sparse.name(id)
     }
 
     /// The kind of sparse feature `id`.
-    pub fn sparse_kind(&self, id: u32) -> FeatureKind {
-        self.sparse_kind.get(id as usize).copied().unwrap_or(FeatureKind::Count)
+    pub fn sparse_kind(&self, id: FeatureId) -> FeatureKind {
+        self.sparse_kind.get(id.index()).copied().unwrap_or(FeatureKind::Count)
     }
 
     /// The open column that sparse feature `id` comes from; `None` when it is a column itself.
-    pub fn sparse_open(&self, id: u32) -> Option<u32> {
-        self.sparse_open.get(id as usize).copied().flatten()
+    pub fn sparse_open(&self, id: FeatureId) -> Option<u32> {
+        self.sparse_open.get(id.index()).copied().flatten()
     }
 
     /// How many columns of maps, tokens or sparse vectors there are.
@@ -173,18 +173,18 @@ impl FeatureSpace {
     }
 
     /// The category column and the text of value number `id`.
-    pub fn value(&self, id: u32) -> Option<(&str, &str)> {
-        let &(column, local) = self.value_owner.get(id as usize)?;
+    pub fn value(&self, id: ValueId) -> Option<(&str, &str)> {
+        let &(column, local) = self.value_owner.get(id.index())?;
         Some((self.categories.name(column), self.values.get(column as usize)?.name(local)))
     }
 
     /// The category column that value number `id` belongs to.
-    pub fn value_category(&self, id: u32) -> Option<u32> {
-        self.value_owner.get(id as usize).map(|o| o.0)
+    pub fn value_category(&self, id: ValueId) -> Option<u32> {
+        self.value_owner.get(id.index()).map(|o| o.0)
     }
 
     /// The numbers of the values of category column `column`.
-    pub fn values_of(&self, column: u32) -> &[u32] {
+    pub fn values_of(&self, column: u32) -> &[ValueId] {
         self.value_ids.get(column as usize).map_or(&[], |v| v)
     }
 
@@ -221,20 +221,16 @@ impl FeatureSpace {
 
     /// Writes what decides how features are read and numbered: equal bytes, equal reading.
     pub(crate) fn write_reading(&self, out: &mut Vec<u8>) {
-        let number = |out: &mut Vec<u8>, n: usize| out.extend_from_slice(&(n as u64).to_le_bytes());
-        let families = [&self.dense, &self.open, &self.sparse, &self.categories];
-        for names in families.into_iter().chain(&self.values) {
-            number(out, names.len());
-            for name in names.names() {
-                number(out, name.len());
-                out.extend_from_slice(name.as_bytes());
-            }
-        }
+        write_names(&self.dense, out);
+        write_names(&self.open, out);
+        write_names(&self.sparse, out);
+        write_names(&self.categories, out);
+        self.values.iter().for_each(|names| write_names(names, out));
         out.extend(self.dense_column.iter().map(|&column| u8::from(column)));
         out.extend(self.sparse_kind.iter().map(|&kind| kind as u8));
         let open = self.sparse_open.iter().map(|open| open.map_or(0, |o| o as usize + 1));
-        open.for_each(|open| number(out, open));
-        self.value_ids.iter().flatten().for_each(|&id| number(out, id as usize));
+        open.for_each(|open| write_number(open, out));
+        self.value_ids.iter().flatten().for_each(|id| write_number(id.index(), out));
     }
 
     /// Whether the columns have the same names in the same families; kinds of flags aside.
@@ -259,9 +255,9 @@ impl FeatureSpace {
         name: &str,
         kind: FeatureKind,
         open: Option<u32>,
-    ) -> u32 {
+    ) -> FeatureId {
         let id = self.sparse.intern(name);
-        if id as usize == self.sparse_kind.len() {
+        if id.index() == self.sparse_kind.len() {
             self.sparse_kind.push(kind);
             self.sparse_open.push(open);
         }
@@ -280,18 +276,18 @@ impl FeatureSpace {
     }
 
     /// The number of `value` of category column `column`, added when new.
-    pub(crate) fn intern_value(&mut self, column: u32, value: &str) -> u32 {
+    pub(crate) fn intern_value(&mut self, column: u32, value: &str) -> ValueId {
         let c = column as usize;
         let local = self.values[c].intern(value);
         if local as usize == self.value_ids[c].len() {
-            self.value_ids[c].push(self.value_owner.len() as u32);
+            self.value_ids[c].push(ValueId::new(self.value_owner.len()));
             self.value_owner.push((column, local));
         }
         self.value_ids[c][local as usize]
     }
 
     /// The number of `value` of category column `column`, if it is known.
-    pub(crate) fn value_id(&self, column: u32, value: &str) -> Option<u32> {
+    pub(crate) fn value_id(&self, column: u32, value: &str) -> Option<ValueId> {
         let local = self.values.get(column as usize)?.get(value)?;
         self.value_ids.get(column as usize)?.get(local as usize).copied()
     }
@@ -316,5 +312,17 @@ impl FeatureSpace {
             + self.categories.heap_size()
             + self.values.iter().map(Vocabulary::heap_size).sum::<usize>()
             + self.value_owner.capacity() * 12
+    }
+}
+
+fn write_number(n: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(n as u64).to_le_bytes());
+}
+
+fn write_names<I: Id>(names: &Vocabulary<I>, out: &mut Vec<u8>) {
+    write_number(names.len(), out);
+    for name in names.names() {
+        write_number(name.len(), out);
+        out.extend_from_slice(name.as_bytes());
     }
 }

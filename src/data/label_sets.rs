@@ -1,5 +1,7 @@
 //! A column of label sets in compressed form.
 
+use super::LabelId;
+
 /// The label sets of consecutive rows: ids of all rows in one vector, rows by offsets.
 ///
 /// Within a row ids are distinct and ascending.
@@ -7,19 +9,19 @@
 /// # Examples
 ///
 /// ```
-/// use labelflow::data::LabelSets;
+/// use labelflow::data::{LabelId, LabelSets};
 ///
 /// let mut sets = LabelSets::default();
-/// sets.push([2, 0, 2]);
+/// sets.push([2, 0, 2].map(LabelId));
 /// sets.push([]);
-/// assert_eq!(sets.row(0), [0, 2]);
+/// assert_eq!(sets.row(0), [0, 2].map(LabelId));
 /// assert!(sets.row(1).is_empty());
 /// assert_eq!(sets.len(), 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSets {
     offsets: Vec<u32>,
-    ids: Vec<u32>,
+    ids: Vec<LabelId>,
 }
 
 impl Default for LabelSets {
@@ -30,7 +32,7 @@ impl Default for LabelSets {
 
 impl LabelSets {
     /// Adds a row; duplicates count once.
-    pub fn push(&mut self, ids: impl IntoIterator<Item = u32>) {
+    pub fn push(&mut self, ids: impl IntoIterator<Item = LabelId>) {
         let start = self.ids.len();
         self.ids.extend(ids);
         let row = &mut self.ids[start..];
@@ -50,12 +52,12 @@ impl LabelSets {
 
     /// The ids of row `row`.
     #[inline]
-    pub fn row(&self, row: usize) -> &[u32] {
+    pub fn row(&self, row: usize) -> &[LabelId] {
         &self.ids[self.offsets[row] as usize..self.offsets[row + 1] as usize]
     }
 
     /// All rows in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[LabelId]> {
         self.offsets.windows(2).map(|w| &self.ids[w[0] as usize..w[1] as usize])
     }
 
@@ -70,7 +72,7 @@ impl LabelSets {
     }
 
     /// The ids of all rows, one row after the other.
-    pub fn ids(&self) -> &[u32] {
+    pub fn ids(&self) -> &[LabelId] {
         &self.ids
     }
 

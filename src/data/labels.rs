@@ -2,7 +2,7 @@
 
 use super::label_columns::{are_flags, flag_lists_from};
 use super::plain::{plain, plain_type};
-use super::{LabelSets, Vocabulary};
+use super::{LabelId, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use arrow::array::{
     Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait, StringArray, StringViewArray,
@@ -23,7 +23,7 @@ pub const LABELS_METADATA_KEY: &str = "labelflow.labels";
 /// # Errors
 ///
 /// Metadata that is no JSON array of distinct names.
-pub fn declared_labels(column: &Field) -> Result<Vocabulary> {
+pub fn declared_labels(column: &Field) -> Result<Vocabulary<LabelId>> {
     // A set of 0/1 columns names its labels in its type.
     if let DataType::Struct(fields) = column.data_type() {
         return Vocabulary::try_from_names(fields.iter().map(|f| f.name()));
@@ -114,7 +114,7 @@ impl LabelReader {
     pub fn read(
         column: &ArrayRef,
         sets: &mut LabelSets,
-        id_of: impl FnMut(&str) -> Result<Option<u32>>,
+        id_of: impl FnMut(&str) -> Result<Option<LabelId>>,
     ) -> Result<Option<Vec<u32>>> {
         LabelReader::read_from(0, column, sets, id_of)
     }
@@ -124,7 +124,7 @@ impl LabelReader {
         rows_before: u64,
         column: &ArrayRef,
         sets: &mut LabelSets,
-        mut id_of: impl FnMut(&str) -> Result<Option<u32>>,
+        mut id_of: impl FnMut(&str) -> Result<Option<LabelId>>,
     ) -> Result<Option<Vec<u32>>> {
         let lists = LabelReader::lists_from(rows_before, column)?;
         match lists.data_type() {
@@ -153,7 +153,7 @@ fn read_list<O: OffsetSizeTrait>(
     list: &GenericListArray<O>,
     rows_before: u64,
     sets: &mut LabelSets,
-    id_of: &mut impl FnMut(&str) -> Result<Option<u32>>,
+    id_of: &mut impl FnMut(&str) -> Result<Option<LabelId>>,
 ) -> Result<Option<Vec<u32>>> {
     let values = list.values();
     match values.data_type() {
@@ -175,7 +175,7 @@ fn read_rows<'a, O: OffsetSizeTrait>(
     values: &dyn Array,
     value: impl Fn(usize) -> &'a str,
     sets: &mut LabelSets,
-    id_of: &mut impl FnMut(&str) -> Result<Option<u32>>,
+    id_of: &mut impl FnMut(&str) -> Result<Option<LabelId>>,
 ) -> Result<Option<Vec<u32>>> {
     let offsets = list.value_offsets();
     let mut labelled = (list.null_count() > 0).then(Vec::new);

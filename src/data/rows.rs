@@ -1,16 +1,16 @@
 //! Rows as plain numbers, in the numbering of one space.
 
-use super::{DROPPED, LabelSets, Remap};
+use super::{FeatureId, Id, LabelId, LabelSets, Remap, ValueId};
 use std::ops::Range;
 
 /// The category value of a row that has none.
-pub const MISSING_CATEGORY: u32 = u32::MAX;
+pub const MISSING_CATEGORY: ValueId = ValueId::NONE;
 
 /// Sparse rows: numbers and values of the entries that are not zero, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     offsets: Vec<u32>,
-    ids: Vec<u32>,
+    ids: Vec<FeatureId>,
     values: Vec<f64>,
 }
 
@@ -22,7 +22,7 @@ impl Default for Csr {
 
 impl Csr {
     /// Adds an entry to the open row.
-    pub fn push(&mut self, id: u32, value: f64) {
+    pub fn push(&mut self, id: FeatureId, value: f64) {
         self.ids.push(id);
         self.values.push(value);
     }
@@ -31,7 +31,7 @@ impl Csr {
     pub fn end_row(&mut self) {
         let start = self.offsets[self.offsets.len() - 1] as usize;
         if !self.ids[start..].is_sorted_by(|a, b| a < b) {
-            let mut entries: Vec<(u32, f64)> = self.ids[start..]
+            let mut entries: Vec<(FeatureId, f64)> = self.ids[start..]
                 .iter()
                 .copied()
                 .zip(self.values[start..].iter().copied())
@@ -53,7 +53,7 @@ impl Csr {
 
     /// The numbers and values of row `row`.
     #[inline]
-    pub fn row(&self, row: usize) -> (&[u32], &[f64]) {
+    pub fn row(&self, row: usize) -> (&[FeatureId], &[f64]) {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         (&self.ids[range.clone()], &self.values[range])
     }
@@ -79,7 +79,7 @@ impl Csr {
     }
 
     /// The numbers of all entries, one row after the other.
-    pub fn ids(&self) -> &[u32] {
+    pub fn ids(&self) -> &[FeatureId] {
         &self.ids
     }
 
@@ -120,7 +120,7 @@ pub struct Rows {
     /// How many open columns there are.
     pub open_width: usize,
     /// Category values, row by row; [`MISSING_CATEGORY`] is missing.
-    pub categories: Vec<u32>,
+    pub categories: Vec<ValueId>,
     /// How many category columns a row has.
     pub category_width: usize,
     /// The label sets, one per row when learning, none when scoring.
@@ -140,7 +140,7 @@ impl Rows {
 
     /// The category values of row `row`.
     #[inline]
-    pub fn category_row(&self, row: usize) -> &[u32] {
+    pub fn category_row(&self, row: usize) -> &[ValueId] {
         &self.categories[row * self.category_width..(row + 1) * self.category_width]
     }
 
@@ -195,15 +195,15 @@ impl Rows {
         if row < from.sparse.len() {
             let (numbers, values) = from.sparse.row(row);
             for (&id, &value) in numbers.iter().zip(values).filter(|e| *e.1 != 0.0) {
-                let id = ids.map_or(id, |ids| ids.sparse[id as usize]);
-                if id != DROPPED {
+                let id = ids.map_or(id, |ids| ids.sparse[id.index()]);
+                if id != FeatureId::NONE {
                     self.sparse.push(id, plain(value));
                 }
             }
         }
         self.sparse.end_row();
-        let value = |&v: &u32| match ids {
-            Some(ids) if v != MISSING_CATEGORY => ids.values[v as usize],
+        let value = |&v: &ValueId| match ids {
+            Some(ids) if v != MISSING_CATEGORY => ids.values[v.index()],
             _ => v,
         };
         self.categories.extend(from.category_row(row).iter().map(value));
@@ -215,8 +215,9 @@ impl Rows {
             self.open_present.extend(open.map(|o| from.has_open(row, o)));
         }
         if row < from.labels.len() {
-            let label = |&y: &u32| ids.map_or(y, |ids| ids.labels[y as usize]);
-            self.labels.push(from.labels.row(row).iter().map(label).filter(|y| *y != DROPPED));
+            let label = |&y: &LabelId| ids.map_or(y, |ids| ids.labels[y.index()]);
+            let labels = from.labels.row(row).iter().map(label);
+            self.labels.push(labels.filter(|y| *y != LabelId::NONE));
         }
         self.len += 1;
     }

@@ -1,19 +1,16 @@
 //! The numbering of one model: its labels and its features.
 
-use super::{FeatureSpace, Vocabulary};
+use super::{FeatureId, FeatureSpace, Id, LabelId, ValueId, Vocabulary};
 use crate::error::{Error, Result};
 
 /// Labels and features of one model, numbered in the order in which they were met.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Space {
     /// The labels.
-    pub labels: Vocabulary,
+    pub labels: Vocabulary<LabelId>,
     /// The features.
     pub features: FeatureSpace,
 }
-
-/// The number that stands for a name that is dropped.
-pub const DROPPED: u32 = u32::MAX;
 
 /// What a learner knows something about, by number: what it does not use need not be kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,40 +43,42 @@ impl Used {
     }
 }
 
-/// New numbers for old ones ([`DROPPED`] for none), family by family; dense features and category columns are always in
-/// name order and keep their numbers.
+/// New numbers for old ones ([`Id::NONE`] for a name that is dropped), family by family; dense
+/// features and category columns are always in name order and keep their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remap {
     /// For each label.
-    pub labels: Vec<u32>,
+    pub labels: Vec<LabelId>,
     /// For each sparse feature.
-    pub sparse: Vec<u32>,
+    pub sparse: Vec<FeatureId>,
     /// For each category value.
-    pub values: Vec<u32>,
+    pub values: Vec<ValueId>,
 }
 
 impl Remap {
     /// Every number of `space` as it is.
     pub fn identity(space: &Space) -> Self {
-        let all = |len: usize| (0..len as u32).collect();
         Remap {
-            labels: all(space.labels.len()),
-            sparse: all(space.features.sparse_len()),
-            values: all(space.features.value_len()),
+            labels: space.labels.ids().collect(),
+            sparse: space.features.sparse.ids().collect(),
+            values: ValueId::all(space.features.value_len()).collect(),
         }
     }
 
     /// Whether there are other names among the new numbers.
     pub fn widens(&self) -> bool {
-        [&self.labels, &self.sparse, &self.values].into_iter().any(|ids| {
-            let kept = ids.iter().filter(|id| **id != DROPPED);
-            kept.clone().count() < kept.map(|&id| id as usize + 1).max().unwrap_or(0)
-        })
+        fn widened<I: Id>(ids: &[I]) -> bool {
+            let kept = ids.iter().filter(|id| **id != I::NONE);
+            kept.clone().count() < kept.map(|id| id.index() + 1).max().unwrap_or(0)
+        }
+        widened(&self.labels) || widened(&self.sparse) || widened(&self.values)
     }
 
     /// Whether every number stays what it is.
     pub fn is_identity(&self) -> bool {
-        let same = |v: &[u32]| v.iter().enumerate().all(|(i, &n)| i as u32 == n);
+        fn same<I: Id>(ids: &[I]) -> bool {
+            ids.iter().enumerate().all(|(i, &id)| I::new(i) == id)
+        }
         same(&self.labels) && same(&self.sparse) && same(&self.values)
     }
 }
@@ -96,7 +95,9 @@ impl Space {
         self.take_columns(other);
         let labels = self.labels.absorb(&other.labels);
         let (mine, theirs) = (&mut self.features, &other.features);
-        let sparse = (0..theirs.sparse_len() as u32)
+        let sparse = theirs
+            .sparse
+            .ids()
             .map(|id| {
                 let (kind, open) = (theirs.sparse_kind(id), theirs.sparse_open(id));
                 mine.intern_sparse(theirs.sparse_name(id), kind, open)
@@ -135,7 +136,7 @@ impl Space {
             mine.add_category(name);
         }
         // Flags that are columns belong to every row, seen or not.
-        let flags = (0..theirs.sparse_len() as u32).filter(|&id| theirs.sparse_open(id).is_none());
+        let flags = theirs.sparse.ids().filter(|&id| theirs.sparse_open(id).is_none());
         for id in flags {
             mine.intern_sparse(theirs.sparse_name(id), theirs.sparse_kind(id), None);
         }
@@ -169,15 +170,15 @@ impl Space {
 
     fn check_kinds(&self, other: &Space) -> Result<()> {
         let (mine, theirs) = (&self.features, &other.features);
-        for (id, name) in theirs.sparse.names().enumerate() {
+        for (id, name) in theirs.sparse.ids().zip(theirs.sparse.names()) {
             let Some(here) = mine.sparse.get(name) else { continue };
-            let (a, b) = (mine.sparse_kind(here), theirs.sparse_kind(id as u32));
+            let (a, b) = (mine.sparse_kind(here), theirs.sparse_kind(id));
             if a != b {
                 return Err(Error::incompatible(format!(
                     "feature `{name}` is {a} in one model and {b} in the other: give it one type"
                 )));
             }
-            if mine.sparse_open(here) != theirs.sparse_open(id as u32) {
+            if mine.sparse_open(here) != theirs.sparse_open(id) {
                 return Err(Error::incompatible(format!(
                     "feature `{name}` comes from different columns in the two models: rename one \
                      of the columns"
@@ -190,26 +191,22 @@ impl Space {
     /// The same space with every family in name order and without what is not used, and the new
     /// numbers.
     pub fn sorted(&self, used: &Used) -> (Space, Remap) {
-        self.kept(used, Vocabulary::sorted)
+        self.kept(used, Order::ByName)
     }
 
     /// The same space without what is not used, the rest in its order, and the new numbers.
     pub fn compacted(&self, used: &Used) -> (Space, Remap) {
-        self.kept(used, |names| (names.clone(), (0..names.len() as u32).collect()))
+        self.kept(used, Order::AsMet)
     }
 
-    /// What is used, each family in the order that `order` gives it.
-    fn kept(
-        &self,
-        used: &Used,
-        order: fn(&Vocabulary) -> (Vocabulary, Vec<u32>),
-    ) -> (Space, Remap) {
+    /// What is used, each family in `order`.
+    fn kept(&self, used: &Used, order: Order) -> (Space, Remap) {
         let (labels, label_map) = kept(&self.labels, &used.labels, order);
         let old = &self.features;
-        let is_used = |id: u32| {
-            old.sparse_open(id).is_none() || used.sparse.get(id as usize).copied().unwrap_or(false)
+        let is_used = |id: FeatureId| {
+            old.sparse_open(id).is_none() || used.sparse.get(id.index()).copied().unwrap_or(false)
         };
-        let keep: Vec<bool> = (0..old.sparse_len() as u32).map(is_used).collect();
+        let keep: Vec<bool> = old.sparse.ids().map(is_used).collect();
         let (sparse, sparse_map) = kept(&old.sparse, &keep, order);
         let mut features = FeatureSpace {
             declared: old.declared,
@@ -223,15 +220,15 @@ impl Space {
                 features.intern_sparse(name, old.sparse_kind(id), old.sparse_open(id));
             }
         }
-        let mut values = vec![DROPPED; old.value_len()];
+        let mut values = vec![ValueId::NONE; old.value_len()];
         for (column, name) in old.categories.names().enumerate() {
             let id = features.add_category(name);
-            let is_used = |local: &u32| used.values.get(*local as usize).copied().unwrap_or(false);
+            let is_used = |id: &ValueId| used.values.get(id.index()).copied().unwrap_or(false);
             let keep: Vec<bool> = old.value_ids[column].iter().map(is_used).collect();
             for value in kept(&old.values[column], &keep, order).0.names() {
                 let new = features.intern_value(id, value);
                 if let Some(old_id) = old.value_id(column as u32, value) {
-                    values[old_id as usize] = new;
+                    values[old_id.index()] = new;
                 }
             }
         }
@@ -244,22 +241,28 @@ impl Space {
     }
 }
 
-/// The names to keep, in the order `order` gives them, and the new number of each old one.
-fn kept(
-    names: &Vocabulary,
-    keep: &[bool],
-    order: fn(&Vocabulary) -> (Vocabulary, Vec<u32>),
-) -> (Vocabulary, Vec<u32>) {
-    let (all, mut new_ids) = order(names);
+/// How names that are kept are numbered.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    ByName,
+    AsMet,
+}
+
+/// The names to keep, in `order`, and the new number of each old one.
+fn kept<I: Id>(names: &Vocabulary<I>, keep: &[bool], order: Order) -> (Vocabulary<I>, Vec<I>) {
+    let (all, mut new_ids) = match order {
+        Order::ByName => names.sorted(),
+        Order::AsMet => (names.clone(), names.ids().collect()),
+    };
     let is_kept = |old: usize| keep.get(old).copied().unwrap_or(false);
     if (0..names.len()).all(is_kept) {
         return (all, new_ids);
     }
     let mut places = vec![0; names.len()];
-    new_ids.iter().enumerate().for_each(|(old, &place)| places[place as usize] = old);
+    new_ids.iter().enumerate().for_each(|(old, &place)| places[place.index()] = old);
     let mut kept = Vocabulary::default();
     for (place, old) in places.into_iter().enumerate() {
-        new_ids[old] = if is_kept(old) { kept.intern_of(&all, place as u32) } else { DROPPED };
+        new_ids[old] = if is_kept(old) { kept.intern_of(&all, I::new(place)) } else { I::NONE };
     }
     (kept, new_ids)
 }

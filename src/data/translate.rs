@@ -1,11 +1,8 @@
 //! Rows from one numbering into another.
 
-use super::{MISSING_CATEGORY, Rows, Space};
+use super::{FeatureId, Id, LabelId, MISSING_CATEGORY, Rows, Space, ValueId};
 use crate::error::Result;
 use std::ops::Range;
-
-/// A number that has none in the other numbering yet.
-const UNSEEN: u32 = u32::MAX;
 
 /// Copies rows that were read in the numbering of one space into that of another, which gets the
 /// names that are new to it.
@@ -14,26 +11,32 @@ const UNSEEN: u32 = u32::MAX;
 /// pays for the names in its own rows, not for those of all.
 #[derive(Debug, Default)]
 pub struct Translator {
-    labels: Family,
-    sparse: Family,
-    values: Family,
-    ids: Vec<u32>,
+    labels: Family<LabelId>,
+    sparse: Family<FeatureId>,
+    values: Family<ValueId>,
+    ids: Vec<LabelId>,
 }
 
-/// New numbers of one family, and which of them are set.
-#[derive(Debug, Default)]
-struct Family {
-    to: Vec<u32>,
-    set: Vec<u32>,
+/// New numbers of one family (none for a name that was not met yet), and which of them are set.
+#[derive(Debug)]
+struct Family<I> {
+    to: Vec<I>,
+    set: Vec<I>,
 }
 
-impl Family {
-    fn get(&mut self, id: u32, new: impl FnOnce() -> u32) -> u32 {
-        let at = id as usize;
+impl<I> Default for Family<I> {
+    fn default() -> Self {
+        Family { to: Vec::new(), set: Vec::new() }
+    }
+}
+
+impl<I: Id> Family<I> {
+    fn get(&mut self, id: I, new: impl FnOnce() -> I) -> I {
+        let at = id.index();
         if at >= self.to.len() {
-            self.to.resize(at + 1, UNSEEN);
+            self.to.resize(at + 1, I::NONE);
         }
-        if self.to[at] == UNSEEN {
+        if self.to[at] == I::NONE {
             self.to[at] = new();
             self.set.push(id);
         }
@@ -42,7 +45,7 @@ impl Family {
 
     fn reset(&mut self) {
         for id in self.set.drain(..) {
-            self.to[id as usize] = UNSEEN;
+            self.to[id.index()] = I::NONE;
         }
     }
 }
@@ -108,7 +111,7 @@ impl Translator {
                 out.categories.push(match value {
                     MISSING_CATEGORY => MISSING_CATEGORY,
                     id => self.values.get(id, || {
-                        let (column, local) = theirs.value_owner[id as usize];
+                        let (column, local) = theirs.value_owner[id.index()];
                         mine.intern_value(column, theirs.values[column as usize].name(local))
                     }),
                 });

@@ -1,5 +1,6 @@
 //! Names and their numbers.
 
+use super::Id;
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use std::collections::HashMap;
@@ -13,41 +14,47 @@ use std::sync::Arc;
 /// # Examples
 ///
 /// ```
-/// use labelflow::data::Vocabulary;
+/// use labelflow::data::{LabelId, Vocabulary};
 ///
 /// let mut v = Vocabulary::default();
-/// assert_eq!(v.intern("rock"), 0);
-/// assert_eq!(v.intern("jazz"), 1);
-/// assert_eq!(v.intern("rock"), 0);
+/// assert_eq!(v.intern("rock"), LabelId(0));
+/// assert_eq!(v.intern("jazz"), LabelId(1));
+/// assert_eq!(v.intern("rock"), LabelId(0));
 /// let (sorted, new_ids) = v.sorted();
-/// assert_eq!(sorted.name(0), "jazz");
-/// assert_eq!(new_ids, [1, 0]);
+/// assert_eq!(sorted.name(LabelId(0)), "jazz");
+/// assert_eq!(new_ids, [1, 0].map(LabelId));
 /// ```
 ///
 /// # Cost
 ///
 /// A clone shares the names until one of the two gets another name.
-#[derive(Debug, Clone, Default)]
-pub struct Vocabulary(Arc<Names>);
+#[derive(Debug, Clone)]
+pub struct Vocabulary<I>(Arc<Names<I>>);
 
-#[derive(Debug, Clone, Default)]
-struct Names {
+#[derive(Debug, Clone)]
+struct Names<I> {
     names: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, u32, FixedState>,
+    ids: HashMap<Arc<str>, I, FixedState>,
 }
 
-impl Vocabulary {
+impl<I> Default for Vocabulary<I> {
+    fn default() -> Self {
+        Vocabulary(Arc::new(Names { names: Vec::new(), ids: HashMap::default() }))
+    }
+}
+
+impl<I: Id> Vocabulary<I> {
     /// A vocabulary of `names` in the given order.
     ///
     /// # Errors
     ///
     /// A name that stands twice is named.
     pub fn try_from_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<Self> {
-        let mut v = Vocabulary::default();
+        let mut v = Self::default();
         for name in names {
             let name = name.as_ref();
             let next = v.len();
-            if v.intern(name) as usize != next {
+            if v.intern(name).index() != next {
                 return Err(Error::data(format!("the name `{name}` stands twice in a vocabulary")));
             }
         }
@@ -55,7 +62,7 @@ impl Vocabulary {
     }
 
     /// The number of `name`, which is added when new.
-    pub fn intern(&mut self, name: &str) -> u32 {
+    pub fn intern(&mut self, name: &str) -> I {
         match self.get(name) {
             Some(id) => id,
             None => self.add(name.into()),
@@ -63,30 +70,35 @@ impl Vocabulary {
     }
 
     /// The number here of the name `id` of `other`, which is added when new.
-    pub(crate) fn intern_of(&mut self, other: &Vocabulary, id: u32) -> u32 {
-        let Some(name) = other.0.names.get(id as usize) else { return self.intern("") };
+    pub(crate) fn intern_of(&mut self, other: &Self, id: I) -> I {
+        let Some(name) = other.0.names.get(id.index()) else { return self.intern("") };
         match self.get(name) {
             Some(id) => id,
             None => self.add(Arc::clone(name)),
         }
     }
 
-    fn add(&mut self, name: Arc<str>) -> u32 {
+    fn add(&mut self, name: Arc<str>) -> I {
         let inner = Arc::make_mut(&mut self.0);
-        let id = inner.names.len() as u32;
+        let id = I::new(inner.names.len());
         inner.names.push(Arc::clone(&name));
         inner.ids.insert(name, id);
         id
     }
 
     /// The number of `name`, if it is known.
-    pub fn get(&self, name: &str) -> Option<u32> {
+    pub fn get(&self, name: &str) -> Option<I> {
         self.0.ids.get(name).copied()
     }
 
     /// The name numbered `id`; empty when there is none.
-    pub fn name(&self, id: u32) -> &str {
-        self.0.names.get(id as usize).map_or("", |n| n)
+    pub fn name(&self, id: I) -> &str {
+        self.0.names.get(id.index()).map_or("", |n| n)
+    }
+
+    /// The numbers of all names, ascending.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I> {
+        I::all(self.len())
     }
 
     /// All names by number.
@@ -105,23 +117,23 @@ impl Vocabulary {
     }
 
     /// The same names in name order, and for each old number the new one.
-    pub fn sorted(&self) -> (Vocabulary, Vec<u32>) {
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+    pub fn sorted(&self) -> (Self, Vec<I>) {
+        let mut order: Vec<I> = self.ids().collect();
         if self.0.names.is_sorted() {
             return (self.clone(), order);
         }
         order.sort_unstable_by(|&a, &b| self.name(a).as_bytes().cmp(self.name(b).as_bytes()));
-        let mut new_ids = vec![0; self.len()];
+        let mut new_ids = vec![I::NONE; self.len()];
         let mut sorted = Vocabulary::default();
         for old in order {
-            new_ids[old as usize] = sorted.intern_of(self, old);
+            new_ids[old.index()] = sorted.intern_of(self, old);
         }
         (sorted, new_ids)
     }
 
     /// Adds the names of `other`; returns the number here of each name there.
-    pub fn absorb(&mut self, other: &Vocabulary) -> Vec<u32> {
-        (0..other.len() as u32).map(|id| self.intern_of(other, id)).collect()
+    pub fn absorb(&mut self, other: &Self) -> Vec<I> {
+        other.ids().map(|id| self.intern_of(other, id)).collect()
     }
 
     /// Forgets all names but the first `len`.
@@ -142,7 +154,7 @@ impl Vocabulary {
     }
 }
 
-impl PartialEq for Vocabulary {
+impl<I> PartialEq for Vocabulary<I> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.names == other.0.names
     }

@@ -3,7 +3,7 @@
 //! Scores are log-odds, one per label; a rule picks a set. Rules do not know how scores were made,
 //! so every rule works with every model.
 
-use crate::data::LabelSets;
+use crate::data::{LabelId, LabelSets};
 use crate::math::{logit, top_k};
 
 /// How the scores of a row become a label set.
@@ -11,7 +11,7 @@ use crate::math::{logit, top_k};
 /// # Examples
 ///
 /// ```
-/// use labelflow::data::LabelSets;
+/// use labelflow::data::{LabelId, LabelSets};
 /// use labelflow::decide::Decision;
 ///
 /// let mut sets = LabelSets::default();
@@ -20,10 +20,10 @@ use crate::math::{logit, top_k};
 /// Decision::Top(1).decide(&log_odds, 1, &mut sets);
 /// Decision::Sizes(&[3]).decide(&log_odds, 1, &mut sets);
 /// Decision::ThresholdOrBest(0.99).decide(&log_odds, 1, &mut sets);
-/// assert_eq!(sets.row(0), [0, 2]);
-/// assert_eq!(sets.row(1), [0]);
-/// assert_eq!(sets.row(2), [0, 1, 2]);
-/// assert_eq!(sets.row(3), [0]);
+/// assert_eq!(sets.row(0), [0, 2].map(LabelId));
+/// assert_eq!(sets.row(1), [LabelId(0)]);
+/// assert_eq!(sets.row(2), [0, 1, 2].map(LabelId));
+/// assert_eq!(sets.row(3), [LabelId(0)]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
@@ -54,15 +54,15 @@ impl Decision<'_> {
                     if best.is_empty() && matches!(self, Decision::ThresholdOrBest(_)) {
                         top_k(row, 1, &mut best);
                     }
-                    sets.push(best.iter().copied());
+                    sets.push(best.iter().copied().map(LabelId));
                 }
                 Decision::Top(k) => {
                     top_k(row, k, &mut best);
-                    sets.push(best.iter().copied());
+                    sets.push(best.iter().copied().map(LabelId));
                 }
                 Decision::Sizes(sizes) => {
                     top_k(row, sizes.get(r).map_or(0, |m| *m as usize), &mut best);
-                    sets.push(best.iter().copied());
+                    sets.push(best.iter().copied().map(LabelId));
                 }
             }
         }

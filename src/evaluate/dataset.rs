@@ -1,6 +1,6 @@
 //! Labelled rows in memory.
 
-use crate::data::{LabelReader, LabelSets, Vocabulary, declared_labels};
+use crate::data::{LabelId, LabelReader, LabelSets, Vocabulary, declared_labels};
 use crate::error::{Error, Result};
 use crate::models::split_columns;
 use arrow::array::{ArrayRef, UInt32Array};
@@ -13,7 +13,7 @@ pub struct Dataset {
     name: String,
     labels: ArrayRef,
     features: ArrayRef,
-    universe: Vocabulary,
+    universe: Vocabulary<LabelId>,
     truth: LabelSets,
 }
 
@@ -66,7 +66,7 @@ impl Dataset {
     }
 
     /// The labels there can be.
-    pub fn universe(&self) -> &Vocabulary {
+    pub fn universe(&self) -> &Vocabulary<LabelId> {
         &self.universe
     }
 

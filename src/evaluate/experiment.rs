@@ -1,7 +1,7 @@
 //! Algorithms times rounds.
 
 use super::{Dataset, Protocol, Split, Stratify};
-use crate::data::{LabelSets, Rows, Vocabulary};
+use crate::data::{Id, LabelId, LabelSets, Rows, Vocabulary};
 use crate::error::Result;
 use crate::metrics::{LabelOutcome, Metric, RankMetrics, SetMetrics};
 use crate::models::{Algorithm, CheckedSpec, Model, Registry, Scorer, Spec, Trainer};
@@ -115,7 +115,7 @@ impl Experiment<'_> {
         &self,
         specs: &[String],
         rounds: usize,
-        universe: &Vocabulary,
+        universe: &Vocabulary<LabelId>,
         run: impl Fn(&[Resolved], usize) -> Result<Vec<Round>> + Sync,
     ) -> Result<Vec<Outcome>> {
         let mut expanded = Vec::new();
@@ -187,7 +187,7 @@ impl Experiment<'_> {
         &self,
         models: &[Model],
         data: &Dataset,
-        universe: &Vocabulary,
+        universe: &Vocabulary<LabelId>,
         rows: &[u32],
         fit: f64,
     ) -> Result<Vec<Round>> {
@@ -221,7 +221,7 @@ struct Test<'a> {
     model: &'a Model,
     /// From the numbering of the model to that of the data set; by name, since a model may know
     /// labels (of other rows) in another order.
-    ids: Vec<Option<u32>>,
+    ids: Vec<Option<LabelId>>,
     /// How many labels there are.
     labels: usize,
     scorer: Arc<dyn Scorer>,
@@ -231,7 +231,7 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    fn try_new(model: &'a Model, universe: &Vocabulary) -> Result<Self> {
+    fn try_new(model: &'a Model, universe: &Vocabulary<LabelId>) -> Result<Self> {
         Ok(Test {
             model,
             ids: model.space().labels.names().map(|name| universe.get(name)).collect(),
@@ -247,7 +247,7 @@ impl<'a> Test<'a> {
     fn observe<'t>(
         &mut self,
         input: &Rows,
-        truth: impl Fn(usize) -> &'t [u32],
+        truth: impl Fn(usize) -> &'t [LabelId],
         clock: &dyn Fn() -> f64,
     ) -> Result<()> {
         let (mut predicted, mut scores) = (LabelSets::default(), Vec::new());
@@ -258,7 +258,7 @@ impl<'a> Test<'a> {
         self.scorer.score(input, &mut scores)?;
         for (i, labels) in predicted.iter().enumerate() {
             set.clear();
-            set.extend(labels.iter().filter_map(|&l| self.ids[l as usize]));
+            set.extend(labels.iter().filter_map(|y| self.ids[y.index()]));
             set.sort_unstable();
             self.sets.observe(truth(i), &set);
             // Labels that the model does not know stand last.
@@ -267,10 +267,10 @@ impl<'a> Test<'a> {
             let row = &scores[i * self.ids.len()..(i + 1) * self.ids.len()];
             for (&score, &id) in row.iter().zip(&self.ids) {
                 if let Some(id) = id {
-                    ranking[id as usize].0 = score;
+                    ranking[id.index()].0 = score;
                 }
             }
-            truth(i).iter().for_each(|&label| ranking[label as usize].1 = true);
+            truth(i).iter().for_each(|label| ranking[label.index()].1 = true);
             self.ranks.observe_labels(&mut ranking);
         }
         Ok(())
@@ -301,15 +301,16 @@ fn groups(specs: &[Resolved]) -> Result<Vec<Vec<usize>>> {
 }
 
 /// The outcome of the rounds of one spec.
-fn outcome(spec: String, rounds: &[Round], universe: &Vocabulary) -> Outcome {
+fn outcome(spec: String, rounds: &[Round], universe: &Vocabulary<LabelId>) -> Outcome {
     let mut sets = SetMetrics::default();
     rounds.iter().for_each(|round| sets.merge(&round.sets));
-    let mut labels: Vec<(String, LabelOutcome)> = (0..)
+    let mut labels: Vec<(String, LabelOutcome)> = universe
+        .ids()
         .zip(universe.names())
         .map(|(label, name)| (name.to_string(), LabelOutcome::none(label)))
         .collect();
     for outcome in sets.label_report() {
-        labels[outcome.label as usize].1 = outcome;
+        labels[outcome.label.index()].1 = outcome;
     }
     labels.sort_by(|a, b| a.0.cmp(&b.0));
     let names = rounds.first().map_or(&[][..], |round| &round.values);

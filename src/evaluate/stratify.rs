@@ -1,7 +1,7 @@
 //! Which part a row goes to.
 
 use super::Protocol;
-use crate::data::LabelSets;
+use crate::data::{Id, LabelId, LabelSets};
 use crate::error::{Error, Result};
 use crate::math::content_hash;
 use std::cmp::Reverse;
@@ -16,12 +16,13 @@ use std::str::FromStr;
 /// # Examples
 ///
 /// ```
-/// use labelflow::data::LabelSets;
+/// use labelflow::data::{LabelId, LabelSets};
 /// use labelflow::evaluate::{Protocol, Stratify};
 ///
 /// // Label 0 is in two of ten rows: with strata each half has one of them, whatever the seed.
 /// let mut truth = LabelSets::default();
-/// (0..10).for_each(|row| truth.push(if row < 2 { vec![0, 1] } else { vec![1] }));
+/// let set = |row| if row < 2 { vec![LabelId(0), LabelId(1)] } else { vec![LabelId(1)] };
+/// (0..10).for_each(|row| truth.push(set(row)));
 /// for seed in 0..20 {
 ///     let halves = Protocol::folds(2).splits(&truth, Stratify::Iterative, seed)?;
 ///     assert_eq!(halves[0].test.iter().filter(|row| **row < 2).count(), 1);
@@ -60,7 +61,7 @@ impl Stratify {
                 let counts = label_counts(truth);
                 order.sort_by_key(|&row| {
                     let labels = truth.row(row as usize).iter();
-                    labels.map(|&label| (counts[label as usize], label)).min()
+                    labels.map(|&label| (counts[label.index()], label)).min()
                 });
                 parts(&order, |i| match protocol {
                     Protocol::Folds { folds, .. } => i % folds,
@@ -104,9 +105,9 @@ fn shuffled(rows: usize, seed: u64) -> Vec<u32> {
 
 /// Rows with each label.
 fn label_counts(truth: &LabelSets) -> Vec<u32> {
-    let labels = truth.ids().iter().max().map_or(0, |&label| label as usize + 1);
+    let labels = truth.ids().iter().max().map_or(0, |label| label.index() + 1);
     let mut counts = vec![0; labels];
-    truth.ids().iter().for_each(|&label| counts[label as usize] += 1);
+    truth.ids().iter().for_each(|label| counts[label.index()] += 1);
     counts
 }
 
@@ -116,24 +117,25 @@ fn iterative(truth: &LabelSets, order: &[u32], shares: &[f64], seed: u64) -> Vec
     let mut left = label_counts(truth);
     let mut rows_of: Vec<Vec<u32>> = vec![Vec::new(); left.len()];
     for &row in order {
-        truth.row(row as usize).iter().for_each(|&y| rows_of[y as usize].push(row));
+        truth.row(row as usize).iter().for_each(|y| rows_of[y.index()].push(row));
     }
     let mut parts = Parts::new(&left, truth.len(), shares, seed);
-    let queued = |(y, n): (u32, &u32)| Reverse((*n, y));
-    let mut rarest: BinaryHeap<_> = (0..).zip(&left).filter(|l| *l.1 > 0).map(queued).collect();
+    let queued = |(y, n): (LabelId, &u32)| Reverse((*n, y));
+    let labels = LabelId::all(left.len()).zip(&left);
+    let mut rarest: BinaryHeap<_> = labels.filter(|l| *l.1 > 0).map(queued).collect();
     while let Some(Reverse((n, label))) = rarest.pop() {
-        if n != left[label as usize] {
+        if n != left[label.index()] {
             // Rows of the label were placed meanwhile; it stands in the queue again.
             continue;
         }
-        for &row in &rows_of[label as usize] {
+        for &row in &rows_of[label.index()] {
             if parts.of_row[row as usize].is_some() {
                 continue;
             }
             parts.place(row, Some(label), truth.row(row as usize));
             for &y in truth.row(row as usize) {
-                left[y as usize] -= 1;
-                rarest.push(Reverse((left[y as usize], y)));
+                left[y.index()] -= 1;
+                rarest.push(Reverse((left[y.index()], y)));
             }
         }
     }
@@ -166,9 +168,9 @@ impl Parts {
     }
 
     /// Gives a row with these `labels` to the part that wants it most for its `label`.
-    fn place(&mut self, row: u32, label: Option<u32>, labels: &[u32]) {
+    fn place(&mut self, row: u32, label: Option<LabelId>, labels: &[LabelId]) {
         let wish = |part: usize| {
-            let of_label = label.map_or(0.0, |y| self.labels[part][y as usize]);
+            let of_label = label.map_or(0.0, |y| self.labels[part][y.index()]);
             (of_label, self.rows[part])
         };
         let chance = |part: usize| {
@@ -183,7 +185,7 @@ impl Parts {
         let Some(best) = best else { return };
         self.of_row[row as usize] = Some(best as u32);
         self.rows[best] -= 1.0;
-        labels.iter().for_each(|&y| self.labels[best][y as usize] -= 1.0);
+        labels.iter().for_each(|y| self.labels[best][y.index()] -= 1.0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SetMetrics;
 use super::ratio_sum::{read_count, unfit};
-use crate::data::DROPPED;
+use crate::data::{Id, LabelId};
 use crate::error::Result;
 use crate::stats::{StateReader, StateWriter};
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LabelOutcome {
     /// The label's number.
-    pub label: u32,
+    pub label: LabelId,
     /// Rows where it is true and predicted.
     pub true_positive: u64,
     /// Rows where it is predicted but not true.
@@ -22,7 +22,7 @@ pub struct LabelOutcome {
 
 impl LabelOutcome {
     /// The outcome of a label that is never true and never predicted.
-    pub fn none(label: u32) -> Self {
+    pub fn none(label: LabelId) -> Self {
         LabelOutcome { label, true_positive: 0, false_positive: 0, false_negative: 0 }
     }
 
@@ -84,7 +84,7 @@ pub(super) struct LabelTables(Vec<LabelOutcome>);
 
 impl LabelTables {
     /// Adds a row of two ascending sets and returns how many labels they share.
-    pub(super) fn observe(&mut self, truth: &[u32], predicted: &[u32]) -> usize {
+    pub(super) fn observe(&mut self, truth: &[LabelId], predicted: &[LabelId]) -> usize {
         let (mut t, mut p, mut common) = (0, 0, 0);
         while let (Some(&of_truth), Some(&of_predicted)) = (truth.get(t), predicted.get(p)) {
             match of_truth.cmp(&of_predicted) {
@@ -108,14 +108,14 @@ impl LabelTables {
     }
 
     /// The table of `label`, made when it is new; the caller counts something in it.
-    fn table(&mut self, label: u32) -> &mut LabelOutcome {
-        self.grow(label as usize + 1);
-        &mut self.0[label as usize]
+    fn table(&mut self, label: LabelId) -> &mut LabelOutcome {
+        self.grow(label.index() + 1);
+        &mut self.0[label.index()]
     }
 
     fn grow(&mut self, labels: usize) {
         let new = self.0.len()..labels;
-        self.0.extend(new.map(|label| LabelOutcome::none(label as u32)));
+        self.0.extend(new.map(|label| LabelOutcome::none(LabelId::new(label))));
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -123,10 +123,11 @@ impl LabelTables {
         self.0.iter_mut().zip(&other.0).for_each(|(own, more)| own.add(more));
     }
 
-    pub(super) fn remap(&self, new_ids: &[u32]) -> Self {
+    pub(super) fn remap(&self, new_ids: &[LabelId]) -> Self {
         debug_assert!(new_ids.len() >= self.0.len(), "every label needs a new number");
         let mut out = LabelTables::default();
-        let kept = self.0.iter().zip(new_ids).filter(|(t, id)| !t.is_empty() && **id != DROPPED);
+        let kept =
+            self.0.iter().zip(new_ids).filter(|(t, id)| !t.is_empty() && **id != LabelId::NONE);
         for (table, &id) in kept {
             out.table(id).add(table);
         }
@@ -163,7 +164,7 @@ impl LabelTables {
         let mut tables = Vec::with_capacity(hits.len());
         for ((&hits, &extra), &missed) in hits.iter().zip(extra).zip(missed) {
             let table = LabelOutcome {
-                label: tables.len() as u32,
+                label: LabelId::new(tables.len()),
                 true_positive: read_count(FIELDS[0], hits, rows)?,
                 false_positive: read_count(FIELDS[1], extra, rows)?,
                 false_negative: read_count(FIELDS[2], missed, rows)?,
@@ -182,7 +183,7 @@ impl LabelTables {
 
     /// The outcomes of all labels together.
     fn total(&self) -> LabelOutcome {
-        self.0.iter().fold(LabelOutcome::none(0), |mut total, table| {
+        self.0.iter().fold(LabelOutcome::none(LabelId::NONE), |mut total, table| {
             total.add(table);
             total
         })

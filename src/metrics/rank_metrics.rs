@@ -3,6 +3,7 @@
 use super::Metric;
 use super::ranking::{DEPTHS, Ranking};
 use super::ratio_sum::{MAX_COUNT, RatioSum, read_count, unfit};
+use crate::data::{Id, LabelId};
 use crate::error::Result;
 use crate::stats::{State, StateReader, StateWriter};
 
@@ -20,10 +21,11 @@ use crate::stats::{State, StateReader, StateWriter};
 /// # Examples
 ///
 /// ```
+/// use labelflow::data::LabelId;
 /// use labelflow::metrics::{Metric, RankMetrics};
 ///
 /// let mut ranks = RankMetrics::default();
-/// ranks.observe(&[0, 2], &[0.9, 0.5, 0.1]);
+/// ranks.observe(&[0, 2].map(LabelId), &[0.9, 0.5, 0.1]);
 /// // Label 1 stands between the true ones: one of two pairs is in the wrong order.
 /// assert_eq!(ranks.value(Metric::RankingLoss), Some(0.5));
 /// assert_eq!(ranks.value(Metric::OneError), Some(0.0));
@@ -49,12 +51,12 @@ impl RankMetrics {
     ///
     /// Scores of any kind will do, since only their order counts. `NaN` and minus infinity stand
     /// for labels without a score, as do true labels beyond the end of `scores`.
-    pub fn observe(&mut self, truth: &[u32], scores: &[f64]) {
+    pub fn observe(&mut self, truth: &[LabelId], scores: &[f64]) {
         debug_assert!(truth.is_sorted_by(|a, b| a < b), "true labels must ascend");
         let mut labels: Vec<(f64, bool)> = scores.iter().map(|&score| (score, false)).collect();
         for &label in truth {
-            if (label as usize) < scores.len() {
-                labels[label as usize].1 = true;
+            if label.index() < scores.len() {
+                labels[label.index()].1 = true;
             } else {
                 labels.push((f64::NEG_INFINITY, true));
             }

@@ -3,7 +3,7 @@
 use super::examples::ExampleSums;
 use super::labels::LabelTables;
 use super::{LabelOutcome, Metric};
-use crate::data::LabelSets;
+use crate::data::{LabelId, LabelSets};
 use crate::error::{Error, Result};
 use crate::stats::{State, StateReader, StateWriter};
 
@@ -21,12 +21,13 @@ use crate::stats::{State, StateReader, StateWriter};
 /// # Examples
 ///
 /// ```
+/// use labelflow::data::LabelId;
 /// use labelflow::metrics::{Metric, SetMetrics};
 ///
 /// let mut monday = SetMetrics::default();
-/// monday.observe(&[0, 2], &[0, 1, 2]);
+/// monday.observe(&[0, 2].map(LabelId), &[0, 1, 2].map(LabelId));
 /// let mut tuesday = SetMetrics::default();
-/// tuesday.observe(&[1], &[1]);
+/// tuesday.observe(&[LabelId(1)], &[LabelId(1)]);
 ///
 /// monday.merge(&tuesday);
 /// assert_eq!(monday.rows(), 2);
@@ -42,7 +43,7 @@ pub struct SetMetrics {
 
 impl SetMetrics {
     /// Adds a row: its true and its predicted labels, each distinct and ascending.
-    pub fn observe(&mut self, truth: &[u32], predicted: &[u32]) {
+    pub fn observe(&mut self, truth: &[LabelId], predicted: &[LabelId]) {
         debug_assert!(truth.is_sorted_by(|a, b| a < b), "true labels must ascend");
         debug_assert!(predicted.is_sorted_by(|a, b| a < b), "predicted labels must ascend");
         let common = self.labels.observe(truth, predicted);
@@ -75,9 +76,9 @@ impl SetMetrics {
     /// The same statistic under new label numbers: label i becomes `new_ids[i]`.
     ///
     /// `new_ids` are distinct and cover every label seen. The counts of a label whose number is
-    /// [`DROPPED`](crate::data::DROPPED) are left out; what is known of rows stays.
+    /// [`NONE`](crate::data::Id::NONE) are left out; what is known of rows stays.
     #[must_use]
-    pub fn remap(&self, new_ids: &[u32]) -> Self {
+    pub fn remap(&self, new_ids: &[LabelId]) -> Self {
         SetMetrics { examples: self.examples.clone(), labels: self.labels.remap(new_ids) }
     }
 

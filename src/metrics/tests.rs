@@ -5,11 +5,15 @@ mod ranking;
 mod scikit_learn;
 
 use super::{Goal, Metric, RankMetrics, SetMetrics};
-use crate::data::LabelSets;
+use crate::data::{Id, LabelId, LabelSets};
 use crate::error::ErrorKind;
 use crate::stats::{Part, State, StateWriter};
 
-type Pair = (Vec<u32>, Vec<u32>);
+type Pair = (Vec<LabelId>, Vec<LabelId>);
+
+fn ids(set: &[u32]) -> Vec<LabelId> {
+    set.iter().copied().map(LabelId).collect()
+}
 
 fn observed(pairs: &[Pair]) -> SetMetrics {
     let mut sets = SetMetrics::default();
@@ -18,7 +22,7 @@ fn observed(pairs: &[Pair]) -> SetMetrics {
 }
 
 fn pairs(rows: &[(&[u32], &[u32])]) -> Vec<Pair> {
-    rows.iter().map(|(t, p)| (t.to_vec(), p.to_vec())).collect()
+    rows.iter().map(|(t, p)| (ids(t), ids(p))).collect()
 }
 
 fn set_metrics() -> impl Iterator<Item = Metric> {
@@ -46,13 +50,14 @@ impl Random {
 
     /// Rows over `labels` labels: each is true, and is predicted wrongly, in one of `rarity` cases.
     fn pairs(&mut self, rows: usize, labels: u32, rarity: u64) -> Vec<Pair> {
-        let mut set = || (0..labels).filter(|_| self.below(rarity) == 0).collect::<Vec<_>>();
+        let labels = || (0..labels).map(LabelId);
+        let mut set = || labels().filter(|_| self.below(rarity) == 0).collect::<Vec<_>>();
         (0..rows)
             .map(|_| {
                 let truth = set();
                 let flips = set();
                 let predicted =
-                    (0..labels).filter(|y| truth.contains(y) != flips.contains(y)).collect();
+                    labels().filter(|y| truth.contains(y) != flips.contains(y)).collect();
                 (truth, predicted)
             })
             .collect()
@@ -61,7 +66,8 @@ impl Random {
 
 /// Every metric from 0/1 matrices, by its definition.
 fn brute_force(metric: Metric, pairs: &[Pair], labels: usize) -> f64 {
-    let dense = |set: &[u32]| (0..labels as u32).map(|y| set.contains(&y)).collect::<Vec<bool>>();
+    let dense =
+        |set: &[LabelId]| LabelId::all(labels).map(|y| set.contains(&y)).collect::<Vec<bool>>();
     let truth: Vec<_> = pairs.iter().map(|(t, _)| dense(t)).collect();
     let predicted: Vec<_> = pairs.iter().map(|(_, p)| dense(p)).collect();
     let cells = |row: usize| (0..labels).map(move |y| (row, y)).collect::<Vec<_>>();
@@ -225,7 +231,7 @@ fn sets_are_observed_row_by_row() {
     sets.observe_sets(&truth, &predicted).unwrap();
     assert_eq!(sets, observed(&pairs));
 
-    predicted.push([1]);
+    predicted.push([LabelId(1)]);
     let error = sets.observe_sets(&truth, &predicted).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert_eq!(error.to_string(), "30 true label sets cannot be compared with 31 predicted ones");
@@ -238,7 +244,7 @@ fn report_lists_the_labels_seen() {
     let rows: Vec<_> = sets
         .label_report()
         .iter()
-        .map(|o| (o.label, o.true_positive, o.false_positive, o.false_negative))
+        .map(|o| (o.label.0, o.true_positive, o.false_positive, o.false_negative))
         .collect();
     assert_eq!(rows, [(0, 0, 0, 2), (2, 2, 0, 0), (5, 0, 1, 0)]);
     assert!(sets.heap_size() >= 6 * 24);
@@ -249,8 +255,8 @@ fn remap_renumbers_labels() {
     let sets = observed(&pairs(&[(&[0, 2], &[2]), (&[4], &[0, 4])]));
     // Labels 1 and 3 were never seen: their new numbers leave no trace.
     let renamed = observed(&pairs(&[(&[1, 3], &[1]), (&[0], &[0, 3])]));
-    assert_eq!(sets.remap(&[3, 9, 1, 8, 0]), renamed);
-    assert_eq!(sets.remap(&[0, 1, 2, 3, 4]), sets);
+    assert_eq!(sets.remap(&ids(&[3, 9, 1, 8, 0])), renamed);
+    assert_eq!(sets.remap(&ids(&[0, 1, 2, 3, 4])), sets);
 }
 
 #[test]
@@ -312,7 +318,7 @@ fn impossible_states_are_corrupt() {
 fn a_metric_is_of_sets_or_of_scores() {
     let sets = observed(&pairs(&[(&[0], &[0])]));
     let mut ranks = RankMetrics::default();
-    ranks.observe(&[0], &[1.0]);
+    ranks.observe(&ids(&[0]), &[1.0]);
     for &metric in Metric::ALL {
         assert_eq!(sets.value(metric, None).is_none(), metric.of_scores(), "{metric}");
         assert_eq!(ranks.value(metric).is_some(), metric.of_scores(), "{metric}");

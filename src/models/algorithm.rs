@@ -1,7 +1,7 @@
 //! The contract between labelflow and an algorithm.
 
 use super::{CheckedSpec, Parameter};
-use crate::data::{FeatureOptions, LabelSets, Remap, Rows, Space, Used};
+use crate::data::{FeatureOptions, LabelId, LabelSets, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::State;
 use std::any::Any;
@@ -179,7 +179,7 @@ pub trait Follower: Send + fmt::Debug {
         &mut self,
         row: &Rows,
         learner: &dyn Learner,
-        order: &[u32],
+        order: &[LabelId],
         out: &mut LabelSets,
     ) -> Result<()>;
 }
@@ -188,7 +188,7 @@ pub trait Follower: Send + fmt::Debug {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankedSet {
     /// Label numbers, ascending.
-    pub labels: Vec<u32>,
+    pub labels: Vec<LabelId>,
     /// Its probability.
     pub probability: f64,
 }
@@ -207,7 +207,7 @@ pub struct Insight {
     pub chosen: Vec<(&'static str, Vec<f64>)>,
     /// Label pairs that occur together, most frequent first, with the weight of their rows; none
     /// where an algorithm does not count them.
-    pub pairs: Vec<(u32, u32, f64)>,
+    pub pairs: Vec<(LabelId, LabelId, f64)>,
 }
 
 /// The error of a closed learner that is to observe, merge or forget.

@@ -1,7 +1,7 @@
 //! The parameters `max_labels` and `max_features` of every learner.
 
 use super::{Allowed, CheckedSpec, Parameter};
-use crate::data::{FeatureOptions, Space};
+use crate::data::{FeatureOptions, Id, LabelId, Space};
 use crate::error::{Error, Result};
 
 pub(super) const MAX_LABELS: Parameter = Parameter {
@@ -33,7 +33,7 @@ pub(super) fn check_bounds(space: &Space, options: &FeatureOptions) -> Result<()
     if let Some(max) = over(space.labels.len(), options.max_labels) {
         return Err(Error::limit(format!(
             "label `{}` is one more than max_labels={max} allows: raise it",
-            space.labels.name(max as u32)
+            space.labels.name(LabelId::new(max))
         )));
     }
     let features = space.features.len();

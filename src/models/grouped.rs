@@ -2,7 +2,7 @@
 
 use super::reader::RowReader;
 use super::{Algorithm, CheckedSpec, Trainer};
-use crate::data::{FeatureOptions, Rows, Space, Translator, Vocabulary};
+use crate::data::{FeatureOptions, Id, LabelId, Rows, Space, Translator, Vocabulary};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef};
 use std::ops::Range;
@@ -42,9 +42,9 @@ pub(super) struct CopyBuffer {
     pub(super) rows: Rows,
     /// The labels of the group before, by their numbers in the batch: the next is likely to have
     /// the same.
-    ids: Vec<u32>,
-    labels: Vocabulary,
-    found: Vec<u32>,
+    ids: Vec<LabelId>,
+    labels: Vocabulary<LabelId>,
+    found: Vec<LabelId>,
     /// For each label of the batch, whether it is among those found.
     is_found: Vec<bool>,
 }
@@ -56,15 +56,15 @@ impl CopyBuffer {
         rows: &Rows,
         from: &Space,
         range: Range<usize>,
-    ) -> Vocabulary {
+    ) -> Vocabulary<LabelId> {
         self.found.clear();
         self.is_found.resize(from.labels.len(), false);
         for &id in range.flat_map(|row| rows.labels.row(row)) {
-            if !std::mem::replace(&mut self.is_found[id as usize], true) {
+            if !std::mem::replace(&mut self.is_found[id.index()], true) {
                 self.found.push(id);
             }
         }
-        self.found.iter().for_each(|&id| self.is_found[id as usize] = false);
+        self.found.iter().for_each(|id| self.is_found[id.index()] = false);
         self.found.sort_unstable();
         if self.found != self.ids {
             let mut ids = self.found.clone();

@@ -1,7 +1,7 @@
 //! What models answer, as Arrow lists.
 
 use super::RankedSet;
-use crate::data::Vocabulary;
+use crate::data::{LabelId, Vocabulary};
 use crate::error::{Error, Result};
 use arrow::array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
@@ -46,16 +46,21 @@ impl LabelLists {
     }
 
     /// Adds a row: labels by their ids.
-    pub(crate) fn push(&mut self, labels: &Vocabulary, ids: &[u32]) {
-        ids.iter().for_each(|&id| self.name(labels.name(id)));
-        self.end_row(ids.len());
+    pub(crate) fn push(
+        &mut self,
+        labels: &Vocabulary<LabelId>,
+        ids: impl ExactSizeIterator<Item = LabelId>,
+    ) {
+        let entries = ids.len();
+        ids.for_each(|id| self.name(labels.name(id)));
+        self.end_row(entries);
     }
 
     /// Adds a row: labels by their ids, with scores.
     pub(super) fn push_scored(
         &mut self,
-        labels: &Vocabulary,
-        row: impl Iterator<Item = (u32, f64)>,
+        labels: &Vocabulary<LabelId>,
+        row: impl Iterator<Item = (LabelId, f64)>,
     ) {
         let before = self.numbers.len();
         for (id, score) in row {
@@ -66,7 +71,7 @@ impl LabelLists {
     }
 
     /// Adds a row: label sets with their probabilities.
-    pub(super) fn push_sets(&mut self, labels: &Vocabulary, row: &[RankedSet]) {
+    pub(super) fn push_sets(&mut self, labels: &Vocabulary<LabelId>, row: &[RankedSet]) {
         for set in row {
             set.labels.iter().for_each(|&id| self.name(labels.name(id)));
             self.sets.push(self.names.len() as i32 - 1);

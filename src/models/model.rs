@@ -4,7 +4,7 @@ use super::{
     Algorithm, CheckedSpec, Decay, Insight, LabelLists, Learner, Origin, Peer, RankedSet, Scorer,
     Trainer,
 };
-use crate::data::{Binding, LabelSets, Rows, Space, Used};
+use crate::data::{Binding, LabelId, LabelSets, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::{content_hash, sigmoid, top_k};
 use arrow::array::{Array, ArrayRef, ListArray};
@@ -254,7 +254,7 @@ impl Model {
     pub fn predict_rows(&self, rows: &Rows, out: &mut LabelLists) -> Result<()> {
         let mut sets = LabelSets::default();
         self.scorer()?.predict(rows, &mut sets)?;
-        sets.iter().for_each(|set| out.push(&self.space.labels, set));
+        sets.iter().for_each(|set| out.push(&self.space.labels, set.iter().copied()));
         Ok(())
     }
 
@@ -279,7 +279,9 @@ impl Model {
 
     /// Adds what [`Model::top`] gives for rows that were read for this model.
     pub fn top_rows(&self, rows: &Rows, k: usize, out: &mut LabelLists) -> Result<()> {
-        self.ranked(rows, k, |_, best| out.push(&self.space.labels, best))
+        self.ranked(rows, k, |_, best| {
+            out.push(&self.space.labels, best.iter().copied().map(LabelId));
+        })
     }
 
     /// The probability of every label in every row, best first: a list of (label, score).
@@ -293,7 +295,7 @@ impl Model {
     pub fn score_rows(&self, rows: &Rows, out: &mut LabelLists) -> Result<()> {
         let labels = &self.space.labels;
         self.ranked(rows, labels.len(), |scores, best| {
-            let scored = best.iter().map(|&id| (id, sigmoid(scores[id as usize])));
+            let scored = best.iter().map(|&id| (LabelId(id), sigmoid(scores[id as usize])));
             out.push_scored(labels, scored);
         })
     }

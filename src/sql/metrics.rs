@@ -4,7 +4,7 @@
 use super::call::{Call, as_called, metric_name};
 use super::error::to_datafusion;
 use super::label_lists;
-use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::data::{LabelId, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, SetMetrics};
 use crate::stats::State;
@@ -139,7 +139,7 @@ struct MetricState {
     metric: Option<Metric>,
     /// Of the function.
     name: &'static str,
-    labels: Vocabulary,
+    labels: Vocabulary<LabelId>,
     metrics: SetMetrics,
     label_count: Option<i64>,
 }
@@ -174,7 +174,7 @@ impl MetricState {
         for i in (0..parts.len()).filter(|&i| parts.is_valid(i)) {
             let names = names.value(i);
             let names: &StringArray = names.as_string();
-            let ids: Vec<u32> = names.iter().flatten().map(|n| self.labels.intern(n)).collect();
+            let ids: Vec<LabelId> = names.iter().flatten().map(|n| self.labels.intern(n)).collect();
             self.metrics.merge(&SetMetrics::decode(&one_row(parts, i)?)?.remap(&ids));
         }
         self.count_labels(&states[2])

@@ -4,7 +4,7 @@
 use super::call::{Call, as_called, metric_name};
 use super::error::to_datafusion;
 use super::metrics::{check_types, compared, one_row};
-use crate::data::{LabelReader, LabelSets, Vocabulary};
+use crate::data::{Id, LabelId, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{Metric, RankMetrics};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
@@ -84,7 +84,7 @@ impl AggregateUDFImpl for RankFunction {
 struct RankState {
     metric: Metric,
     /// Numbers of the names met, for looking up true labels; no part of the state.
-    labels: Vocabulary,
+    labels: Vocabulary<LabelId>,
     ranks: RankMetrics,
 }
 
@@ -108,19 +108,20 @@ impl RankState {
         let mut ranking = Vec::new();
         for row in 0..sets.len() {
             let truth = sets.row(row);
-            truth.iter().for_each(|&y| last[y as usize].true_in = row + 1);
+            truth.iter().for_each(|y| last[y.index()].true_in = row + 1);
             ranking.clear();
             let mut found = 0;
             for i in scores.entries(row) {
-                let label = self.labels.intern(scores.label(i, row)?) as usize;
-                last.resize(last.len().max(label + 1), Last::default());
-                if std::mem::replace(&mut last[label].scored_in, row + 1) == row + 1 {
+                let label = self.labels.intern(scores.label(i, row)?);
+                let at = label.index();
+                last.resize(last.len().max(at + 1), Last::default());
+                if std::mem::replace(&mut last[at].scored_in, row + 1) == row + 1 {
                     return Err(Error::data(format!(
                         "label `{}` is scored twice in row {row}",
-                        self.labels.name(label as u32)
+                        self.labels.name(label)
                     )));
                 }
-                let is_true = last[label].true_in == row + 1;
+                let is_true = last[at].true_in == row + 1;
                 found += usize::from(is_true);
                 ranking.push((scores.score(i), is_true));
             }

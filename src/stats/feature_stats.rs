@@ -5,7 +5,9 @@ use super::{
     Cell, Count, GroupMoments, Grouping, Moment, OneGroup, PairTable, State, StateReader,
     StateWriter, Statistic,
 };
-use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Remap, Rows, Used};
+use crate::data::{
+    FeatureId, FeatureKind, FeatureSpace, Id, MISSING_CATEGORY, Remap, Rows, Used, ValueId,
+};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::slice;
@@ -50,23 +52,23 @@ impl<G: Grouping> FeatureStats<G> {
     }
 
     /// Sums of binary and count features, as (group, feature, sum).
-    pub fn counts(&self) -> Vec<(u32, u32, Count)> {
-        self.counts.entries()
+    pub fn counts(&self) -> Vec<(u32, FeatureId, Count)> {
+        entries(&self.counts)
     }
 
     /// Moments of the non-zero values of sparse numeric features, as (group, feature, moment).
-    pub fn moments(&self) -> Vec<(u32, u32, Moment)> {
-        self.moments.entries()
+    pub fn moments(&self) -> Vec<(u32, FeatureId, Moment)> {
+        entries(&self.moments)
     }
 
     /// Rows in which a sparse feature is missing, as (group, feature, weight).
-    pub fn missing(&self) -> Vec<(u32, u32, Count)> {
-        self.missing.entries()
+    pub fn missing(&self) -> Vec<(u32, FeatureId, Count)> {
+        entries(&self.missing)
     }
 
     /// Rows with a category value, as (group, value, weight).
-    pub fn values(&self) -> Vec<(u32, u32, Count)> {
-        self.values.entries()
+    pub fn values(&self) -> Vec<(u32, ValueId, Count)> {
+        entries(&self.values)
     }
 
     /// The same statistic over all groups together.
@@ -123,14 +125,14 @@ impl<G: Grouping> Statistic for FeatureStats<G> {
         self.dense.observe(rows, groups);
         for row in 0..rows.len {
             let weight = rows.weight(row);
-            for &group in groups(row) {
+            for group in groups(row).iter().map(|group| group.index() as u32) {
                 self.rows.add(group, weight);
                 for open in (0..rows.open_width as u32).filter(|&o| rows.has_open(row, o)) {
                     self.open_rows.add(group, open, Count(weight));
                 }
                 for &value in rows.category_row(row) {
                     if value != MISSING_CATEGORY {
-                        self.values.add(group, value, Count(weight));
+                        self.values.add(group, value.0, Count(weight));
                     }
                 }
                 if rows.sparse.is_empty() {
@@ -139,11 +141,11 @@ impl<G: Grouping> Statistic for FeatureStats<G> {
                 let (ids, values) = rows.sparse.row(row);
                 for (&id, &value) in ids.iter().zip(values) {
                     if value.is_nan() {
-                        self.missing.add(group, id, Count(weight));
+                        self.missing.add(group, id.0, Count(weight));
                     } else if features.sparse_kind(id) == FeatureKind::Numeric {
-                        self.moments.add(group, id, Moment::weighted(value, weight));
+                        self.moments.add(group, id.0, Moment::weighted(value, weight));
                     } else {
-                        self.counts.add(group, id, Count(weight * value));
+                        self.counts.add(group, id.0, Count(weight * value));
                     }
                 }
             }
@@ -189,14 +191,16 @@ impl<G: Grouping> Statistic for FeatureStats<G> {
             Some(groups) => CountVector(super::permute(&v.0, groups)),
             None => v.clone(),
         };
+        let group = |g: u32| groups.map_or(g, |groups| groups[g.index()].index() as u32);
+        let sparse = |f: u32| ids.sparse[f.index()].0;
         FeatureStats {
             rows: vector(&self.rows),
-            open_rows: self.open_rows.remap(groups, None),
+            open_rows: self.open_rows.remap(group, |open| open),
             dense: groups.map_or_else(|| self.dense.clone(), |g| self.dense.remap(g)),
-            counts: self.counts.remap(groups, Some(&ids.sparse)),
-            moments: self.moments.remap(groups, Some(&ids.sparse)),
-            missing: self.missing.remap(groups, Some(&ids.sparse)),
-            values: self.values.remap(groups, Some(&ids.values)),
+            counts: self.counts.remap(group, sparse),
+            moments: self.moments.remap(group, sparse),
+            missing: self.missing.remap(group, sparse),
+            values: self.values.remap(group, |v| ids.values[v.index()].0),
             groups: PhantomData,
         }
     }
@@ -237,6 +241,12 @@ impl<G: Grouping> Statistic for FeatureStats<G> {
             + self.missing.heap_size()
             + self.values.heap_size()
     }
+}
+
+/// The entries of a table whose columns are numbered by `I`.
+fn entries<I: Id, C: Cell>(table: &PairTable<C>) -> Vec<(u32, I, C)> {
+    let entries = table.entries().into_iter();
+    entries.map(|(group, id, cell)| (group, I::new(id.index()), cell)).collect()
 }
 
 fn pool<C: Cell>(table: &PairTable<C>) -> PairTable<C> {

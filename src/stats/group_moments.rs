@@ -1,7 +1,7 @@
 //! Moments of dense features per group of rows.
 
 use super::{Cell, Moment, State, StateReader, StateWriter, moment::saturate};
-use crate::data::{DROPPED, Rows};
+use crate::data::{Id, Rows};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ struct Block {
 
 impl GroupMoments {
     /// Adds the dense features of `rows`; `groups(row)` are the groups row `row` belongs to.
-    pub fn observe<'a>(&mut self, rows: &Rows, groups: impl Fn(usize) -> &'a [u32]) {
+    pub fn observe<'a, I: Id>(&mut self, rows: &Rows, groups: impl Fn(usize) -> &'a [I]) {
         let width = rows.dense_width;
         if width == 0 || rows.len == 0 {
             return;
@@ -58,7 +58,7 @@ impl GroupMoments {
         self.width = width;
         if rows.len == 1 {
             for &group in groups(0) {
-                self.add_row(group, rows.dense_row(0), rows.weight(0));
+                self.add_row(group.index() as u32, rows.dense_row(0), rows.weight(0));
             }
             return;
         }
@@ -258,10 +258,10 @@ impl GroupMoments {
 
     /// The same moments with groups renumbered; dropped ones go.
     #[must_use]
-    pub fn remap(&self, groups: &[u32]) -> Self {
+    pub fn remap<I: Id>(&self, groups: &[I]) -> Self {
         let mut out = GroupMoments { width: self.width, ..GroupMoments::default() };
-        let kept = groups.iter().enumerate().take(self.groups()).filter(|(_, to)| **to != DROPPED);
-        kept.for_each(|(group, &to)| out.add_group(to, self, group as u32));
+        let kept = groups.iter().enumerate().take(self.groups()).filter(|(_, to)| **to != I::NONE);
+        kept.for_each(|(group, &to)| out.add_group(to.index() as u32, self, group as u32));
         out
     }
 
@@ -327,16 +327,16 @@ fn add_plain(row: &[f64], centre: &[f64], sum: &mut [f64], squares: &mut [f64]) 
 
 impl Block {
     /// Empty sums for the groups that occur, each centred on its first row.
-    fn new<'a>(rows: &Rows, groups: &impl Fn(usize) -> &'a [u32]) -> Self {
+    fn new<'a, I: Id>(rows: &Rows, groups: &impl Fn(usize) -> &'a [I]) -> Self {
         let width = rows.dense_width;
-        let top = (0..rows.len).flat_map(groups).copied().max().map_or(0, |g| g as usize + 1);
+        let top = (0..rows.len).flat_map(groups).copied().max().map_or(0, |g| g.index() + 1);
         let mut block = Block { slots: vec![u32::MAX; top], ..Block::default() };
         for (r, row) in rows.dense.chunks_exact(width).enumerate() {
             for &group in groups(r) {
-                let slot = &mut block.slots[group as usize];
+                let slot = &mut block.slots[group.index()];
                 if *slot == u32::MAX {
                     *slot = block.groups.len() as u32;
-                    block.groups.push(group);
+                    block.groups.push(group.index() as u32);
                     block.centre.extend_from_slice(row);
                 } else if rows.dense_missing {
                     let start = *slot as usize * width;
@@ -352,13 +352,18 @@ impl Block {
     }
 
     /// Adds all rows to the slots that are wanted, about the centre of each slot.
-    fn add_rows<'a>(&mut self, rows: &Rows, groups: &impl Fn(usize) -> &'a [u32], wanted: &[bool]) {
+    fn add_rows<'a, I: Id>(
+        &mut self,
+        rows: &Rows,
+        groups: &impl Fn(usize) -> &'a [I],
+        wanted: &[bool],
+    ) {
         let width = rows.dense_width;
         let plain = !rows.dense_missing && rows.weights.is_empty();
         for (r, row) in rows.dense.chunks_exact(width).enumerate() {
             let weight = rows.weight(r);
             for &group in groups(r) {
-                let slot = self.slots[group as usize] as usize;
+                let slot = self.slots[group.index()] as usize;
                 if !wanted[slot] {
                     continue;
                 }

@@ -1,15 +1,18 @@
 //! Which groups a row belongs to.
 
-use crate::data::Remap;
+use crate::data::{Id, LabelId, Remap};
 use std::fmt::Debug;
 
 /// What the groups of a [`FeatureStats`](super::FeatureStats) are.
 pub trait Grouping: Debug + Clone + Default + PartialEq + Send + Sync + 'static {
+    /// What numbers a group.
+    type Group: Id;
+
     /// The groups of a row with the label set `labels`; `size` is how many labels these are.
-    fn groups<'a>(labels: &'a [u32], size: &'a [u32]) -> &'a [u32];
+    fn groups<'a>(labels: &'a [LabelId], size: &'a [u32]) -> &'a [Self::Group];
 
     /// The new numbers of groups, where they change with those of labels.
-    fn renumbered(ids: &Remap) -> Option<&[u32]>;
+    fn renumbered(ids: &Remap) -> Option<&[Self::Group]>;
 }
 
 /// A row belongs to the group of each of its labels.
@@ -25,17 +28,21 @@ pub struct BySize;
 pub struct OneGroup;
 
 impl Grouping for ByLabel {
-    fn groups<'a>(labels: &'a [u32], _size: &'a [u32]) -> &'a [u32] {
+    type Group = LabelId;
+
+    fn groups<'a>(labels: &'a [LabelId], _size: &'a [u32]) -> &'a [LabelId] {
         labels
     }
 
-    fn renumbered(ids: &Remap) -> Option<&[u32]> {
+    fn renumbered(ids: &Remap) -> Option<&[LabelId]> {
         Some(&ids.labels)
     }
 }
 
 impl Grouping for BySize {
-    fn groups<'a>(_labels: &'a [u32], size: &'a [u32]) -> &'a [u32] {
+    type Group = u32;
+
+    fn groups<'a>(_labels: &'a [LabelId], size: &'a [u32]) -> &'a [u32] {
         size
     }
 
@@ -45,7 +52,9 @@ impl Grouping for BySize {
 }
 
 impl Grouping for OneGroup {
-    fn groups<'a>(_labels: &'a [u32], _size: &'a [u32]) -> &'a [u32] {
+    type Group = u32;
+
+    fn groups<'a>(_labels: &'a [LabelId], _size: &'a [u32]) -> &'a [u32] {
         &[0]
     }
 

@@ -2,7 +2,7 @@
 
 use super::count_vector::CountVector;
 use super::{State, Statistic, permute};
-use crate::data::{FeatureSpace, Remap, Rows};
+use crate::data::{FeatureSpace, LabelId, Remap, Rows};
 use crate::error::Result;
 
 /// N_y: the weight of the rows that have label y.
@@ -11,8 +11,8 @@ pub struct LabelCounts(CountVector);
 
 impl LabelCounts {
     /// The weight of the rows with `label`.
-    pub fn get(&self, label: u32) -> f64 {
-        self.0.get(label)
+    pub fn get(&self, label: LabelId) -> f64 {
+        self.0.get(label.0)
     }
 
     /// The weights by label.
@@ -24,7 +24,7 @@ impl LabelCounts {
 impl Statistic for LabelCounts {
     fn observe(&mut self, rows: &Rows, _features: &FeatureSpace) {
         for (row, set) in rows.labels.iter().enumerate() {
-            set.iter().for_each(|&label| self.0.add(label, rows.weight(row)));
+            set.iter().for_each(|&label| self.0.add(label.0, rows.weight(row)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! How many rows have both of two labels.
 
 use super::{Count, PairTable, State, Statistic};
-use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
+use crate::data::{FeatureSpace, Id, LabelId, Remap, Rows};
 use crate::error::Result;
 
 /// N_yy': the weight of the rows that have both label y and label y', for pairs that occur.
@@ -10,13 +10,13 @@ pub struct LabelPairs(PairTable<Count>);
 
 impl LabelPairs {
     /// The weight of the rows with both labels; 0 for a label with itself.
-    pub fn get(&self, a: u32, b: u32) -> f64 {
-        self.0.get(a.min(b), a.max(b)).0
+    pub fn get(&self, a: LabelId, b: LabelId) -> f64 {
+        self.0.get(a.min(b).0, a.max(b).0).0
     }
 
     /// All weights that are not zero, as (lower label, higher label, weight).
-    pub fn entries(&self) -> impl Iterator<Item = (u32, u32, f64)> {
-        self.0.entries().into_iter().map(|(a, b, n)| (a, b, n.0))
+    pub fn entries(&self) -> impl Iterator<Item = (LabelId, LabelId, f64)> {
+        self.0.entries().into_iter().map(|(a, b, n)| (LabelId(a), LabelId(b), n.0))
     }
 }
 
@@ -26,7 +26,7 @@ impl Statistic for LabelPairs {
             let weight = Count(rows.weight(row));
             for (i, &a) in set.iter().enumerate() {
                 for &b in &set[i + 1..] {
-                    self.0.add(a, b, weight);
+                    self.0.add(a.0, b.0, weight);
                 }
             }
         }
@@ -48,8 +48,8 @@ impl Statistic for LabelPairs {
         let mut out = PairTable::default();
         for (a, b, n) in self.0.entries() {
             let (a, b) = (ids.labels[a as usize], ids.labels[b as usize]);
-            if a != DROPPED && b != DROPPED {
-                out.add(a.min(b), a.max(b), n);
+            if a != LabelId::NONE && b != LabelId::NONE {
+                out.add(a.min(b).0, a.max(b).0, n);
             }
         }
         LabelPairs(out)

@@ -46,7 +46,7 @@ pub use size_given_label::SizeGivenLabel;
 pub(crate) use state::Part;
 pub use state::State;
 
-use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
+use crate::data::{FeatureSpace, Id, Remap, Rows};
 use crate::error::Result;
 
 /// A sufficient statistic.
@@ -96,12 +96,12 @@ pub trait Statistic: Clone + Default + PartialEq + Send + Sync + std::fmt::Debug
 }
 
 /// Moves `values` to new places; places nobody moves to stay zero, dropped ones go.
-pub(crate) fn permute(values: &[f64], new_ids: &[u32]) -> Vec<f64> {
-    let kept = new_ids.iter().filter(|i| **i != DROPPED);
-    let len = kept.map(|&i| i as usize + 1).max().unwrap_or(0);
+pub(crate) fn permute<I: Id>(values: &[f64], new_ids: &[I]) -> Vec<f64> {
+    let kept = new_ids.iter().filter(|i| **i != I::NONE);
+    let len = kept.map(|i| i.index() + 1).max().unwrap_or(0);
     let mut out = vec![0.0; len];
-    for (&value, &id) in values.iter().zip(new_ids).filter(|(_, id)| **id != DROPPED) {
-        out[id as usize] = value;
+    for (&value, &id) in values.iter().zip(new_ids).filter(|(_, id)| **id != I::NONE) {
+        out[id.index()] = value;
     }
     while out.last() == Some(&0.0) {
         out.pop();

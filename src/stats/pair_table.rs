@@ -4,7 +4,7 @@ use super::{
     State, StateReader, StateWriter,
     moment::{difference, saturate},
 };
-use crate::data::DROPPED;
+use crate::data::Id;
 use crate::error::{Error, Result};
 
 /// The most cells kept in the dense window of a table.
@@ -273,13 +273,12 @@ impl<C: Cell> PairTable<C> {
         self.sorted.iter_mut().for_each(|e| e.1.scale(factor));
     }
 
-    /// The table with rows and columns renumbered (dropped ones go); `None` keeps the numbers.
+    /// The table under the numbers that `row` and `column` give ([`Id::NONE`] is dropped).
     #[must_use]
-    pub fn remap(&self, rows: Option<&[u32]>, columns: Option<&[u32]>) -> Self {
-        let to = |map: Option<&[u32]>, id: u32| map.map_or(id, |m| m[id as usize]);
+    pub fn remap(&self, row: impl Fn(u32) -> u32, column: impl Fn(u32) -> u32) -> Self {
         let mut entries = self.entries();
-        entries.iter_mut().for_each(|e| (e.0, e.1) = (to(rows, e.0), to(columns, e.1)));
-        entries.retain(|e| e.0 != DROPPED && e.1 != DROPPED);
+        entries.iter_mut().for_each(|e| (e.0, e.1) = (row(e.0), column(e.1)));
+        entries.retain(|e| e.0 != u32::NONE && e.1 != u32::NONE);
         let mut out = PairTable::default();
         if !entries.is_empty() {
             out.expect(entries.iter().map(|e| (e.0, e.1)));

@@ -1,7 +1,7 @@
 //! How many rows have each label set.
 
 use super::{Cell, Count, State, StateReader, StateWriter, Statistic};
-use crate::data::{DROPPED, FeatureSpace, Remap, Rows};
+use crate::data::{FeatureSpace, Id, LabelId, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use std::collections::HashMap;
@@ -15,11 +15,11 @@ use std::collections::HashMap;
 /// Memory follows the number of distinct sets and their sizes. A row of a set that was seen before
 /// allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SetCounts(HashMap<Box<[u32]>, f64, FixedState>);
+pub struct SetCounts(HashMap<Box<[LabelId]>, f64, FixedState>);
 
 impl SetCounts {
     /// The weight of the rows with exactly the labels `set`, ascending.
-    pub fn get(&self, set: &[u32]) -> f64 {
+    pub fn get(&self, set: &[LabelId]) -> f64 {
         self.0.get(set).copied().unwrap_or(0.0)
     }
 
@@ -34,13 +34,14 @@ impl SetCounts {
     }
 
     /// All sets with their weights, by the numbers of their labels.
-    pub fn entries(&self) -> Vec<(&[u32], f64)> {
-        let mut entries: Vec<(&[u32], f64)> = self.0.iter().map(|(set, &n)| (&**set, n)).collect();
+    pub fn entries(&self) -> Vec<(&[LabelId], f64)> {
+        let mut entries: Vec<(&[LabelId], f64)> =
+            self.0.iter().map(|(set, &n)| (&**set, n)).collect();
         entries.sort_unstable_by_key(|entry| entry.0);
         entries
     }
 
-    fn add(&mut self, set: &[u32], weight: f64) {
+    fn add(&mut self, set: &[LabelId], weight: f64) {
         match self.0.get_mut(set) {
             Some(n) => *n += weight,
             None => drop(self.0.insert(set.into(), weight)),
@@ -83,8 +84,8 @@ impl Statistic for SetCounts {
     fn remap(&self, ids: &Remap) -> Self {
         let mut out = SetCounts::default();
         for (set, &n) in &self.0 {
-            let new = set.iter().map(|&y| ids.labels[y as usize]).filter(|&y| y != DROPPED);
-            let mut new: Vec<u32> = new.collect();
+            let new = set.iter().map(|&y| ids.labels[y.index()]).filter(|&y| y != LabelId::NONE);
+            let mut new: Vec<LabelId> = new.collect();
             new.sort_unstable();
             out.add(&new, n);
         }
@@ -95,7 +96,7 @@ impl Statistic for SetCounts {
         let entries = self.entries();
         let mut writer = StateWriter::default();
         writer.u32s("sizes", entries.iter().map(|(set, _)| set.len() as u32));
-        writer.u32s("labels", entries.iter().flat_map(|(set, _)| set.iter().copied()));
+        writer.u32s("labels", entries.iter().flat_map(|(set, _)| set.iter().map(|y| y.0)));
         writer.f64s("rows", entries.iter().map(|(_, n)| *n));
         writer.finish()
     }
@@ -113,7 +114,7 @@ impl Statistic for SetCounts {
             let (set, rest) = labels.split_at_checked(size as usize).ok_or_else(unfit)?;
             labels = rest;
             let sound = set.is_sorted_by(|a, b| a < b) && n.is_finite() && n > 0.0;
-            if !sound || counts.0.insert(set.into(), n).is_some() {
+            if !sound || counts.0.insert(set.iter().copied().map(LabelId).collect(), n).is_some() {
                 return Err(unfit());
             }
         }
@@ -122,6 +123,6 @@ impl Statistic for SetCounts {
 
     fn heap_size(&self) -> usize {
         let sets: usize = self.0.keys().map(|set| size_of_val(&**set) + 16).sum();
-        sets + self.0.capacity() * (size_of::<(Box<[u32]>, f64)>() + 1)
+        sets + self.0.capacity() * (size_of::<(Box<[LabelId]>, f64)>() + 1)
     }
 }

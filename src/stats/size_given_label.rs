@@ -1,7 +1,7 @@
 //! How large the sets of the rows with each label are.
 
 use super::{Count, PairTable, State, Statistic};
-use crate::data::{FeatureSpace, Remap, Rows};
+use crate::data::{FeatureSpace, Id, LabelId, Remap, Rows};
 use crate::error::Result;
 
 /// N_ym: the weight of the rows that have label y and a set of size m.
@@ -10,13 +10,13 @@ pub struct SizeGivenLabel(PairTable<Count>);
 
 impl SizeGivenLabel {
     /// The weight of the rows with `label` whose set has `size` labels.
-    pub fn get(&self, label: u32, size: u32) -> f64 {
-        self.0.get(label, size).0
+    pub fn get(&self, label: LabelId, size: u32) -> f64 {
+        self.0.get(label.0, size).0
     }
 
     /// All weights that are not zero, as (label, size, weight).
-    pub fn entries(&self) -> impl Iterator<Item = (u32, u32, f64)> {
-        self.0.entries().into_iter().map(|(a, b, n)| (a, b, n.0))
+    pub fn entries(&self) -> impl Iterator<Item = (LabelId, u32, f64)> {
+        self.0.entries().into_iter().map(|(y, m, n)| (LabelId(y), m, n.0))
     }
 }
 
@@ -25,7 +25,7 @@ impl Statistic for SizeGivenLabel {
         for (row, set) in rows.labels.iter().enumerate() {
             let weight = Count(rows.weight(row));
             for &label in set {
-                self.0.add(label, set.len() as u32, weight);
+                self.0.add(label.0, set.len() as u32, weight);
             }
         }
     }
@@ -43,7 +43,7 @@ impl Statistic for SizeGivenLabel {
     }
 
     fn remap(&self, ids: &Remap) -> Self {
-        SizeGivenLabel(self.0.remap(Some(&ids.labels), None))
+        SizeGivenLabel(self.0.remap(|y| ids.labels[y.index()].0, |m| m))
     }
 
     fn encode(&self) -> State {

@@ -11,7 +11,9 @@ mod moments;
 mod row_store;
 
 use super::*;
-use crate::data::{Csr, FeatureKind, FeatureSpace, MISSING_CATEGORY, Vocabulary};
+use crate::data::{
+    Csr, FeatureId, FeatureKind, FeatureSpace, Id, LabelId, MISSING_CATEGORY, ValueId, Vocabulary,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -56,15 +58,17 @@ struct Row {
     /// By feature; `None` is no entry.
     sparse: Vec<Option<f64>>,
     open: bool,
-    categories: Vec<u32>,
-    labels: Vec<u32>,
+    categories: Vec<ValueId>,
+    labels: Vec<LabelId>,
 }
 
 impl Row {
     fn with_labels(labels: &[u32]) -> Row {
         let dense = vec![1.5, -2.0];
         let sparse = vec![Some(1.0), None, Some(3.0), None, Some(0.5), Some(f64::NAN)];
-        Row { dense, sparse, open: true, categories: vec![0, 3], labels: labels.to_vec() }
+        let categories = vec![ValueId(0), ValueId(3)];
+        let labels = labels.iter().copied().map(LabelId).collect();
+        Row { dense, sparse, open: true, categories, labels }
     }
 }
 
@@ -83,7 +87,7 @@ fn assemble(rows: &[Row]) -> Rows {
         out.categories.extend(&row.categories);
         for (id, value) in row.sparse.iter().enumerate() {
             if let Some(value) = value.filter(|_| row.open || id < 2) {
-                out.sparse.push(id as u32, value);
+                out.sparse.push(FeatureId::new(id), value);
             }
         }
         out.sparse.end_row();
@@ -109,8 +113,8 @@ fn entry(value: impl Strategy<Value = f64>) -> impl Strategy<Value = Option<f64>
     prop_oneof![1 => Just(None), 1 => or_missing(value).prop_map(Some)]
 }
 
-fn category(values: std::ops::Range<u32>) -> impl Strategy<Value = u32> {
-    prop_oneof![4 => values, 1 => Just(MISSING_CATEGORY)]
+fn category(values: std::ops::Range<u32>) -> impl Strategy<Value = ValueId> {
+    prop_oneof![4 => values.prop_map(ValueId), 1 => Just(MISSING_CATEGORY)]
 }
 
 prop_compose! {
@@ -124,7 +128,7 @@ prop_compose! {
         second in category(VALUES[1].clone()),
         labels in prop::collection::vec(prop::bool::weighted(0.4), LABELS as usize),
     ) -> Row {
-        let labels = (0..LABELS).filter(|&y| labels[y as usize]).collect();
+        let labels = LabelId::all(LABELS as usize).filter(|y| labels[y.index()]).collect();
         let sparse = [flags, counts, numbers].concat();
         Row { dense, sparse, open, categories: vec![first, second], labels }
     }
@@ -147,18 +151,18 @@ fn renumbering() -> impl Strategy<Value = Remap> {
         (shuffled(VALUES[0].clone()), shuffled(VALUES[1].clone())),
     )
         .prop_map(|(labels, (a, b, c), (v, w))| Remap {
-            labels,
-            sparse: [a, b, c].concat(),
-            values: [v, w].concat(),
+            labels: labels.into_iter().map(LabelId).collect(),
+            sparse: [a, b, c].concat().into_iter().map(FeatureId).collect(),
+            values: [v, w].concat().into_iter().map(ValueId).collect(),
         })
 }
 
 fn inverse(ids: &Remap) -> Remap {
-    let turn = |map: &[u32]| {
-        let mut back = vec![0; map.len()];
-        map.iter().enumerate().for_each(|(old, &new)| back[new as usize] = old as u32);
+    fn turn<I: Id>(map: &[I]) -> Vec<I> {
+        let mut back = vec![I::NONE; map.len()];
+        map.iter().enumerate().for_each(|(old, new)| back[new.index()] = I::new(old));
         back
-    };
+    }
     Remap { labels: turn(&ids.labels), sparse: turn(&ids.sparse), values: turn(&ids.values) }
 }
 
@@ -166,10 +170,10 @@ fn inverse(ids: &Remap) -> Remap {
 fn renumber(rows: &[Row], ids: &Remap) -> Vec<Row> {
     let moved = |row: &Row| {
         let mut new = row.clone();
-        row.sparse.iter().enumerate().for_each(|(i, v)| new.sparse[ids.sparse[i] as usize] = *v);
-        new.labels.iter_mut().for_each(|y| *y = ids.labels[*y as usize]);
+        row.sparse.iter().enumerate().for_each(|(i, v)| new.sparse[ids.sparse[i].index()] = *v);
+        new.labels.iter_mut().for_each(|y| *y = ids.labels[y.index()]);
         let known = new.categories.iter_mut().filter(|v| **v != MISSING_CATEGORY);
-        known.for_each(|v| *v = ids.values[*v as usize]);
+        known.for_each(|v| *v = ids.values[v.index()]);
         new
     };
     rows.iter().map(moved).collect()
@@ -336,18 +340,25 @@ fn labelled(sets: &[&[u32]]) -> Vec<Row> {
 fn statistics_count_what_they_say() {
     let rows = labelled(&[&[0, 2], &[2], &[], &[0, 1, 2], &[2, 0]]);
     let labels: LabelCounts = seen(&rows);
-    assert_eq!([0, 1, 2, 3].map(|y| labels.get(y)), [3.0, 1.0, 4.0, 0.0]);
+    assert_eq!([0, 1, 2, 3].map(|y| labels.get(LabelId(y))), [3.0, 1.0, 4.0, 0.0]);
     let pairs: LabelPairs = seen(&rows);
-    assert_eq!(pairs.entries().collect::<Vec<_>>(), [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0)]);
-    assert_eq!((pairs.get(2, 0), pairs.get(0, 0)), (3.0, 0.0));
+    let expected = [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 1.0)];
+    let expected = expected.map(|(a, b, n)| (LabelId(a), LabelId(b), n));
+    assert_eq!(pairs.entries().collect::<Vec<_>>(), expected);
+    let both = |a: u32, b: u32| pairs.get(LabelId(a), LabelId(b));
+    assert_eq!((both(2, 0), both(0, 0)), (3.0, 0.0));
     let sets: SetCounts = seen(&rows);
-    let expected: [(&[u32], f64); 4] = [(&[], 1.0), (&[0, 1, 2], 1.0), (&[0, 2], 2.0), (&[2], 1.0)];
+    let [all, two] = [&[0, 1, 2][..], &[0, 2]].map(|set| set.iter().copied().map(LabelId));
+    let (all, two): (Vec<LabelId>, Vec<LabelId>) = (all.collect(), two.collect());
+    let expected: [(&[LabelId], f64); 4] =
+        [(&[], 1.0), (&all, 1.0), (&two, 2.0), (&[LabelId(2)], 1.0)];
     assert_eq!(sets.entries(), expected);
-    assert_eq!((sets.get(&[0, 2]), sets.get(&[1]), sets.len()), (2.0, 0.0, 4));
+    assert_eq!((sets.get(&two), sets.get(&[LabelId(1)]), sets.len()), (2.0, 0.0, 4));
     let sizes: SetSizes = seen(&rows);
     assert_eq!((sizes.as_slice(), sizes.total()), (&[1.0, 1.0, 2.0, 1.0][..], 5.0));
     let given: SizeGivenLabel = seen(&rows);
     let expected = [(0, 2, 2.0), (0, 3, 1.0), (1, 3, 1.0), (2, 1, 1.0), (2, 2, 2.0), (2, 3, 1.0)];
+    let expected = expected.map(|(y, m, n)| (LabelId(y), m, n));
     assert_eq!(given.entries().collect::<Vec<_>>(), expected);
 }
 
@@ -356,23 +367,24 @@ fn feature_stats_count_what_they_say() {
     let mut rows = labelled(&[&[0], &[0], &[1]]);
     rows[1].open = false;
     rows[1].dense[0] = f64::NAN;
-    rows[1].categories = vec![MISSING_CATEGORY, 4];
+    rows[1].categories = vec![MISSING_CATEGORY, ValueId(4)];
     rows[0].sparse[4] = Some(2.5);
     let stats: FeatureStats<ByLabel> = seen(&rows);
     assert_eq!((stats.rows(0), stats.open_rows(0, 0), stats.rows(1)), (2.0, 1.0, 1.0));
     assert_eq!(stats.dense().get(0, 0), Moment { n: 1.0, mean: 1.5, m2: 0.0 });
     assert_eq!(stats.dense().get(0, 1), Moment { n: 2.0, mean: -2.0, m2: 0.0 });
     let counts = [(0, 0, Count(2.0)), (0, 2, Count(3.0)), (1, 0, Count(1.0)), (1, 2, Count(3.0))];
-    assert_eq!(stats.counts(), counts);
-    assert_eq!(stats.missing(), [(0, 5, Count(1.0)), (1, 5, Count(1.0))]);
+    let of = |(g, f, n): (u32, u32, Count)| (g, FeatureId(f), n);
+    assert_eq!(stats.counts(), counts.map(of));
+    assert_eq!(stats.missing(), [(0, 5, Count(1.0)), (1, 5, Count(1.0))].map(of));
     let (a, b) = (Moment::of(2.5), Moment::of(0.5));
-    assert_eq!(stats.moments(), [(0, 4, a), (1, 4, b)]);
+    assert_eq!(stats.moments(), [(0, FeatureId(4), a), (1, FeatureId(4), b)]);
     let values = [(0, 0, 1.0), (0, 3, 1.0), (0, 4, 1.0), (1, 0, 1.0), (1, 3, 1.0)];
-    assert_eq!(stats.values(), values.map(|(g, v, n)| (g, v, Count(n))));
+    assert_eq!(stats.values(), values.map(|(g, v, n)| (g, ValueId(v), Count(n))));
     let by_size: FeatureStats<BySize> = seen(&rows);
     let pooled = by_size.pooled();
     assert_eq!((pooled.rows(0), pooled.open_rows(0, 0), pooled.groups()), (3.0, 2.0, 1));
-    assert_eq!(pooled.counts(), [(0, 0, Count(3.0)), (0, 2, Count(6.0))]);
+    assert_eq!(pooled.counts(), [(0, 0, Count(3.0)), (0, 2, Count(6.0))].map(of));
     assert_eq!(pooled.dense().get(0, 0), Moment { n: 2.0, mean: 1.5, m2: 0.0 });
 }
 
@@ -381,26 +393,26 @@ fn decay_scales_every_count() {
     let rows = labelled(&[&[0, 2], &[2], &[0, 2], &[2]]);
     let mut labels: LabelCounts = seen(&rows);
     labels.decay(0.25);
-    assert_eq!((labels.get(0), labels.get(2)), (0.5, 1.0));
+    assert_eq!((labels.get(LabelId(0)), labels.get(LabelId(2))), (0.5, 1.0));
     let mut pairs: LabelPairs = seen(&rows);
     pairs.decay(0.25);
-    assert_eq!(pairs.get(0, 2), 0.5);
+    assert_eq!(pairs.get(LabelId(0), LabelId(2)), 0.5);
     let mut sizes: SetSizes = seen(&rows);
     sizes.decay(0.25);
     assert_eq!(sizes.as_slice(), [0.0, 0.5, 0.5]);
     let mut given: SizeGivenLabel = seen(&rows);
     given.decay(0.25);
-    assert_eq!((given.get(0, 2), given.get(2, 1)), (0.5, 0.5));
+    assert_eq!((given.get(LabelId(0), 2), given.get(LabelId(2), 1)), (0.5, 0.5));
     let mut stats: FeatureStats<ByLabel> = seen(&rows);
     let before = stats.dense().get(2, 1);
     stats.decay(0.25);
     let after = stats.dense().get(2, 1);
     assert_eq!((after.n, after.mean, after.m2), (1.0, before.mean, 0.25 * before.m2));
     assert_eq!((stats.rows(2), stats.open_rows(0, 0)), (1.0, 0.5));
-    assert_eq!(stats.counts()[0], (0, 0, Count(0.5)));
-    assert_eq!(stats.missing()[0], (0, 5, Count(0.5)));
-    assert_eq!(stats.values()[0], (0, 0, Count(0.5)));
-    assert_eq!(stats.moments()[0], (0, 4, Moment { n: 0.5, mean: 0.5, m2: 0.0 }));
+    assert_eq!(stats.counts()[0], (0, FeatureId(0), Count(0.5)));
+    assert_eq!(stats.missing()[0], (0, FeatureId(5), Count(0.5)));
+    assert_eq!(stats.values()[0], (0, ValueId(0), Count(0.5)));
+    assert_eq!(stats.moments()[0], (0, FeatureId(4), Moment { n: 0.5, mean: 0.5, m2: 0.0 }));
 }
 
 #[test]
@@ -415,7 +427,7 @@ fn fractional_weights_are_forgotten_whole() {
     // 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last digits of sums depend on their order.
     let mut all = seen(0, &[0.1, 0.2, 0.3]);
     assert_eq!(all.rows(0), 0.1 + 0.2 + 0.3);
-    assert_eq!(all.counts()[0], (0, 0, Count(0.1 + 0.2 + 0.3)));
+    assert_eq!(all.counts()[0], (0, FeatureId(0), Count(0.1 + 0.2 + 0.3)));
     for (row, weight) in [(2, 0.3), (1, 0.2), (0, 0.1)] {
         all.forget(&seen(row, &[weight])).unwrap();
     }

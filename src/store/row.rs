@@ -3,7 +3,7 @@
 use super::FORMAT_VERSION;
 use super::message::HeadBytes;
 use super::open::Opened;
-use crate::data::{FeatureKind, FeatureSpace, Space, Vocabulary};
+use crate::data::{FeatureKind, FeatureSpace, Id, Space, Vocabulary};
 use crate::error::{Error, Result};
 use crate::models::{Algorithm, CheckedSpec, Decay, Model, Registry};
 use crate::stats::State;
@@ -247,7 +247,7 @@ fn decode_sparse(sparse: &StructArray, space: &mut FeatureSpace) -> Result<()> {
         let kind: FeatureKind = kinds.value(i).parse()?;
         let open = open.is_valid(i).then(|| open.value(i));
         let id = space.intern_sparse(name.unwrap_or_default(), kind, open);
-        if id as usize != i || open.is_some_and(|o| o as usize >= space.open.len()) {
+        if id.index() != i || open.is_some_and(|o| o as usize >= space.open.len()) {
             return Err(Error::corrupt("a feature of the model stands twice or has no column"));
         }
     }
@@ -291,7 +291,11 @@ fn one_list(values: ArrayRef) -> ListArray {
     ListArray::new(item, offsets, values, None)
 }
 
-fn vocabulary(names: &StringArray, in_order: bool, known: &Vocabulary) -> Result<Vocabulary> {
+fn vocabulary<I: Id>(
+    names: &StringArray,
+    in_order: bool,
+    known: &Vocabulary<I>,
+) -> Result<Vocabulary<I>> {
     let names: Vec<&str> = names.iter().flatten().collect();
     if in_order && !names.is_sorted() {
         return Err(Error::corrupt("the names of a model are not in order"));

@@ -106,6 +106,6 @@ fn joined(parts: &[ArrayRef]) -> Result<ListArray> {
 /// The answers of a model without labels.
 pub(super) fn no_labels(rows: usize) -> LabelLists {
     let mut lists = LabelLists::default();
-    (0..rows).for_each(|_| lists.push(&Vocabulary::default(), &[]));
+    (0..rows).for_each(|_| lists.push(&Vocabulary::default(), [].into_iter()));
     lists
 }

@@ -3,7 +3,7 @@
 use super::Forgetting;
 use super::answers::{Answers, Fitted, Found, Labelled, Place};
 use super::memory::{Arrival, Memory};
-use crate::data::{DROPPED, LabelSets, Remap, Rows};
+use crate::data::{Id, LabelId, LabelSets, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::models::{Follower, LabelLists, Model, Registry, Trainer};
 use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array, new_null_array};
@@ -80,7 +80,7 @@ pub struct OnlineLearner {
     /// Why the last model could not be derived.
     unfitted: Option<Error>,
     /// The place of each label in name order.
-    order: Vec<u32>,
+    order: Vec<LabelId>,
     /// The row at hand, and the rows that are not learned.
     row: Rows,
     unlabelled: Rows,
@@ -233,12 +233,12 @@ impl OnlineLearner {
         if self.options.scores {
             scored.score(&self.fitted, &features.slice(unscored, rows.len - unscored))?;
         }
-        let place = |y: &u32| self.order[*y as usize];
+        let place = |y: &LabelId| self.order[y.index()];
         let mut lists = LabelLists::default();
         for set in sets.iter() {
             let mut set = set.to_vec();
             set.sort_unstable_by_key(place);
-            lists.push(&self.trainer.space().labels, &set);
+            lists.push(&self.trainer.space().labels, set.into_iter());
         }
         let scores = scored.scores()?;
         Ok(Answers { predicted: lists.names()?, scores, versions })
@@ -379,8 +379,8 @@ impl OnlineLearner {
         }
         self.memory.learned(&self.row, self.trainer.space())?;
         self.learned += 1;
-        for &label in self.row.labels.row(0) {
-            self.last_seen[label as usize] = self.learned;
+        for label in self.row.labels.row(0) {
+            self.last_seen[label.index()] = self.learned;
         }
         let dropped = self.drop_labels();
         if let Parameters::Following(follower) = &mut self.parameters {
@@ -407,7 +407,7 @@ impl OnlineLearner {
         let mut ids = Remap::identity(self.trainer.space());
         for (id, seen) in ids.labels.iter_mut().zip(&mut self.last_seen) {
             if old(*seen) {
-                (*id, *seen) = (DROPPED, 0);
+                (*id, *seen) = (LabelId::NONE, 0);
             }
         }
         let learner = self.trainer.learner().remap(&ids);
@@ -421,9 +421,9 @@ impl OnlineLearner {
         let Some(ids) = self.trainer.compact() else { return Ok(()) };
         self.memory.remap(&ids);
         let mut last_seen = vec![0; self.trainer.space().labels.len()];
-        for (&new, &seen) in ids.labels.iter().zip(&self.last_seen) {
-            if new != DROPPED {
-                last_seen[new as usize] = seen;
+        for (new, &seen) in ids.labels.iter().zip(&self.last_seen) {
+            if *new != LabelId::NONE {
+                last_seen[new.index()] = seen;
             }
         }
         self.last_seen = last_seen;

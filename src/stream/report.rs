@@ -1,7 +1,7 @@
 //! How good the answers of a stream are, and whether it changes.
 
 use super::Adwin;
-use crate::data::{DROPPED, LabelReader, LabelSets, Vocabulary};
+use crate::data::{Id, LabelId, LabelReader, LabelSets, Vocabulary};
 use crate::error::{Error, Result};
 use crate::metrics::{LabelOutcome, Metric, SetMetrics};
 use crate::stats::{State, StateReader, StateWriter};
@@ -41,7 +41,7 @@ pub struct RunningReport {
     window: u64,
     /// In how many rows a label must be seen to keep its place.
     keep: Option<u64>,
-    labels: Vocabulary,
+    labels: Vocabulary<LabelId>,
     all: SetMetrics,
     /// The blocks of the window that are full, oldest first, and the one that is not.
     blocks: VecDeque<SetMetrics>,
@@ -76,7 +76,7 @@ impl RunningReport {
             drift: Vec::new(),
             drifted: Vec::new(),
             seen: Vec::new(),
-            departed: LabelOutcome::none(0),
+            departed: LabelOutcome::none(LabelId(0)),
             departed_labels: 0,
             truth: LabelSets::default(),
             predicted: LabelSets::default(),
@@ -164,19 +164,21 @@ impl RunningReport {
             return;
         }
         let mut labels = Vocabulary::default();
-        let new_ids: Vec<u32> = (0..self.labels.len())
-            .map(|id| match gone(self.seen[id]) {
-                true => DROPPED,
-                false => labels.intern_of(&self.labels, id as u32),
+        let new_ids: Vec<LabelId> = self
+            .labels
+            .ids()
+            .map(|id| match gone(self.seen[id.index()]) {
+                true => LabelId::NONE,
+                false => labels.intern_of(&self.labels, id),
             })
             .collect();
         for outcome in self.all.label_report() {
-            if new_ids[outcome.label as usize] == DROPPED {
+            if new_ids[outcome.label.index()] == LabelId::NONE {
                 self.departed.add(&outcome);
             }
         }
         self.departed_labels += many as u64;
-        let kept = |id: &usize| new_ids[*id] != DROPPED;
+        let kept = |id: &usize| new_ids[*id] != LabelId::NONE;
         let ids = || (0..new_ids.len()).filter(kept);
         self.drift = ids().map(|id| self.drift[id].clone()).collect();
         self.drifted = ids().map(|id| self.drifted[id]).collect();
@@ -193,10 +195,10 @@ impl RunningReport {
         self.open.observe(truth, predicted);
         let now = self.all.rows();
         each_label(truth, predicted, |label, right| {
-            self.seen[label as usize] = now;
-            let change = self.drift[label as usize].observe(f64::from(!right));
+            self.seen[label.index()] = now;
+            let change = self.drift[label.index()].observe(f64::from(!right));
             if change.is_some_and(|c| c.to > c.from) {
-                self.drifted[label as usize] = now;
+                self.drifted[label.index()] = now;
             }
         });
         let block = self.window / BLOCKS;
@@ -267,7 +269,7 @@ impl RunningReport {
             .label_report()
             .into_iter()
             .map(|outcome| {
-                let at = outcome.label as usize;
+                let at = outcome.label.index();
                 LabelLine {
                     label: self.labels.name(outcome.label).to_string(),
                     actual: outcome.true_positive + outcome.false_negative,
@@ -388,7 +390,7 @@ pub struct LabelLine {
 }
 
 /// Calls `found` for every label that is true or predicted, with whether it is both.
-fn each_label(truth: &[u32], predicted: &[u32], mut found: impl FnMut(u32, bool)) {
+fn each_label(truth: &[LabelId], predicted: &[LabelId], mut found: impl FnMut(LabelId, bool)) {
     let (mut t, mut p) = (0, 0);
     loop {
         let next = match (truth.get(t), predicted.get(p)) {

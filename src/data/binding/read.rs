@@ -1,7 +1,7 @@
 //! From arrays to rows.
 
 use super::super::plain::plain;
-use super::super::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
+use super::super::{FeatureId, FeatureKind, FeatureSpace, Id, MISSING_CATEGORY, Rows, ValueId};
 use super::source::{Open, column_called};
 use super::{Binding, Leaf, Source, Target};
 use crate::error::{Error, Result};
@@ -16,8 +16,6 @@ use std::sync::Arc;
 /// Rows that are turned from columns into rows at a time: four lines of the cache of each column,
 /// which the processor fetches ahead, and few enough for the rows to stay in it.
 const ROWS: usize = 32;
-/// The number of a name that is not known.
-const UNKNOWN: u32 = u32::MAX;
 
 /// Where names are looked up.
 pub(super) enum Names<'a> {
@@ -26,17 +24,17 @@ pub(super) enum Names<'a> {
 }
 
 impl Names<'_> {
-    /// The number of the key or token `name` of an open column.
-    fn sparse(&mut self, name: &str, open: Open) -> Result<u32> {
+    /// The number of the key or token `name` of an open column; none when it is not known.
+    fn sparse(&mut self, name: &str, open: Open) -> Result<FeatureId> {
         match self {
             Names::Known(space) => {
-                let own = |id: &u32| space.sparse_open(*id) == Some(open.column);
-                Ok(space.sparse.get(name).filter(own).unwrap_or(UNKNOWN))
+                let own = |id: &FeatureId| space.sparse_open(*id) == Some(open.column);
+                Ok(space.sparse.get(name).filter(own).unwrap_or(FeatureId::NONE))
             }
             Names::Grow(space) => {
                 let known = space.sparse_len();
                 let id = space.intern_sparse(name, open.kind, Some(open.column));
-                let other = match (id as usize) < known {
+                let other = match id.index() < known {
                     true => space.sparse_open(id) != Some(open.column),
                     false => space.dense.get(name).or(space.categories.get(name)).is_some(),
                 };
@@ -54,14 +52,14 @@ impl Names<'_> {
 
     /// Number and value of an entry of an open column. A zero says nothing of its name, which is
     /// not learned.
-    fn entry(&mut self, name: &str, value: f64, open: Open) -> Result<(u32, f64)> {
+    fn entry(&mut self, name: &str, value: f64, open: Open) -> Result<(FeatureId, f64)> {
         match entry(value, open.kind, name)? {
-            None => Ok((UNKNOWN, 0.0)),
+            None => Ok((FeatureId::NONE, 0.0)),
             Some(value) => Ok((self.sparse(name, open)?, value)),
         }
     }
 
-    fn value(&mut self, column: u32, value: &str) -> u32 {
+    fn value(&mut self, column: u32, value: &str) -> ValueId {
         match self {
             Names::Known(space) => space.value_id(column, value).unwrap_or(MISSING_CATEGORY),
             Names::Grow(space) => space.intern_value(column, value),
@@ -78,7 +76,7 @@ impl Names<'_> {
 
 /// Sparse entries of one leaf, ready to be walked row by row.
 enum Entries {
-    Scalar { values: Float64Array, id: u32, kind: FeatureKind, name: String },
+    Scalar { values: Float64Array, id: FeatureId, kind: FeatureKind, name: String },
     Lists(Lists),
 }
 
@@ -86,7 +84,7 @@ enum Entries {
 struct Lists {
     column: u32,
     offsets: Vec<usize>,
-    ids: Vec<u32>,
+    ids: Vec<FeatureId>,
     values: Vec<f64>,
     present: Option<NullBuffer>,
     /// Whether a name counts once in a row, however often it stands there.
@@ -114,7 +112,7 @@ impl Lists {
     fn fill(
         &mut self,
         list_offsets: impl ExactSizeIterator<Item = usize> + Clone,
-        mut entry: impl FnMut(usize, usize) -> Result<(u32, f64)>,
+        mut entry: impl FnMut(usize, usize) -> Result<(FeatureId, f64)>,
     ) -> Result<()> {
         let ends = list_offsets.clone().skip(1);
         for (row, (start, end)) in list_offsets.zip(ends).enumerate() {
@@ -122,7 +120,7 @@ impl Lists {
                 let first = self.ids.len();
                 for i in start..end {
                     let (id, value) = entry(start, i)?;
-                    if id != UNKNOWN && value != 0.0 {
+                    if id != FeatureId::NONE && value != 0.0 {
                         self.ids.push(id);
                         self.values.push(value);
                     }
@@ -143,7 +141,7 @@ impl Lists {
             return;
         }
         let values = self.values.drain(first..);
-        let mut row: Vec<(u32, f64)> = self.ids.drain(first..).zip(values).collect();
+        let mut row: Vec<(FeatureId, f64)> = self.ids.drain(first..).zip(values).collect();
         // NaN, which is missing, comes last.
         row.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         row.dedup_by_key(|entry| entry.0);
@@ -499,7 +497,7 @@ fn token_entries(
     let mut lists = Lists::new(open, list.nulls());
     lists.fill(list.value_offsets().iter().map(|&o| o as usize), |_, i| {
         if tokens.is_null(i) {
-            return Ok((UNKNOWN, 0.0));
+            return Ok((FeatureId::NONE, 0.0));
         }
         Ok((names.sparse(key.of(tokens.value(i)), open)?, 1.0))
     })?;

@@ -1,6 +1,6 @@
 //! The places in an Arrow type that hold features.
 
-use super::super::{FeatureKind, FeatureOptions, FeatureSpace, plain_type};
+use super::super::{FeatureId, FeatureKind, FeatureOptions, FeatureSpace, plain_type};
 use crate::error::{Error, Result};
 use arrow::datatypes::DataType;
 
@@ -80,7 +80,7 @@ pub(super) fn column_called(prefix: &str) -> String {
 pub(super) enum Target {
     Dense(u32),
     DenseVector(Vec<u32>),
-    Sparse { id: u32, kind: FeatureKind },
+    Sparse { id: FeatureId, kind: FeatureKind },
     SparseVector(Open),
     Category(u32),
     Map(Open),

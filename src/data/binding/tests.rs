@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::{FeatureKind, MISSING_CATEGORY};
+use crate::data::{FeatureId, FeatureKind, MISSING_CATEGORY, ValueId};
 use arrow::array::{
     Array, BooleanArray, Float64Array, Int32Array, ListBuilder, MapBuilder, StringArray,
     StringBuilder, StructArray,
@@ -38,11 +38,11 @@ fn mixed_columns_go_to_their_families() {
     assert_eq!(rows.dense_row(0), [3.0, 1.5]);
     assert_eq!(rows.dense_row(1)[0], 4.0);
     assert!(rows.dense_row(1)[1].is_nan() && rows.dense_missing);
-    assert_eq!(rows.sparse.row(0), (&[0][..], &[1.0][..]));
+    assert_eq!(rows.sparse.row(0), (&[0].map(FeatureId)[..], &[1.0][..]));
     assert!(rows.sparse.row(1).1[0].is_nan());
-    assert_eq!(rows.category_row(0), [0]);
+    assert_eq!(rows.category_row(0), [ValueId(0)]);
     assert_eq!(rows.category_row(1), [MISSING_CATEGORY]);
-    assert_eq!(space.features.value(0), Some(("city", "rome")));
+    assert_eq!(space.features.value(ValueId(0)), Some(("city", "rome")));
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn tokens_count_and_null_lists_are_absent() {
     b.append_null();
     let root: ArrayRef = Arc::new(b.finish());
     let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
-    assert_eq!(space.features.sparse_kind(0), FeatureKind::Count);
-    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[2.0, 1.0][..]));
+    assert_eq!(space.features.sparse_kind(FeatureId(0)), FeatureKind::Count);
+    assert_eq!(rows.sparse.row(0), (&[0, 1].map(FeatureId)[..], &[2.0, 1.0][..]));
     assert!(rows.has_open(0, 0) && !rows.has_open(1, 0));
     let binary = FeatureOptions { force: Some(FeatureKind::Binary), ..Default::default() };
     let (_, rows) = learn(&root, &binary).unwrap();
-    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[1.0, 1.0][..]));
+    assert_eq!(rows.sparse.row(0), (&[0, 1].map(FeatureId)[..], &[1.0, 1.0][..]));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn maps_stay_sparse_and_unknown_keys_are_left_out() {
     b.append(true).unwrap();
     let root: ArrayRef = Arc::new(b.finish());
     let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
-    assert_eq!(rows.sparse.row(0), (&[0][..], &[2.0][..]));
+    assert_eq!(rows.sparse.row(0), (&[0].map(FeatureId)[..], &[2.0][..]));
     let mut b = MapBuilder::new(None, StringBuilder::new(), Float64Builder::new());
     b.keys().append_value("new");
     b.values().append_value(1.0);
@@ -154,8 +154,8 @@ fn prefixes_keep_two_token_columns_apart() {
     let root = columns(vec![("title", tokens()), ("body", tokens())]);
     let (space, rows) = learn(&root, &FeatureOptions::default()).unwrap();
     assert_eq!(space.features.sparse_len(), 2);
-    assert_eq!(space.features.sparse_name(0), "title.rust");
-    assert_eq!(rows.sparse.row(0).0, [0, 1]);
+    assert_eq!(space.features.sparse_name(FeatureId(0)), "title.rust");
+    assert_eq!(rows.sparse.row(0).0, [0, 1].map(FeatureId));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_number_is_one_category_whatever_its_type() {
     ];
     let texts = |column: ArrayRef| -> Vec<Option<String>> {
         let (space, rows) = learn(&columns(vec![("c", column)]), &options).unwrap();
-        let text = |&v: &u32| space.features.value(v).map(|(_, text)| text.to_string());
+        let text = |&v: &ValueId| space.features.value(v).map(|(_, text)| text.to_string());
         rows.categories.iter().map(text).collect()
     };
     let known = |texts: &[&str]| texts.iter().map(|t| Some(t.to_string())).collect::<Vec<_>>();
@@ -195,7 +195,7 @@ fn a_binary_key_that_stands_twice_is_present_once() {
     let root: ArrayRef = Arc::new(b.finish());
     let options = FeatureOptions { force: Some(FeatureKind::Binary), ..Default::default() };
     let (space, rows) = learn(&root, &options).unwrap();
-    assert_eq!(rows.sparse.row(0), (&[0, 1][..], &[1.0, 1.0][..]));
+    assert_eq!(rows.sparse.row(0), (&[0, 1].map(FeatureId)[..], &[1.0, 1.0][..]));
     assert_eq!(space.features.sparse_len(), 2, "a key that is zero is not learned");
 }
 

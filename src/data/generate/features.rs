@@ -11,6 +11,7 @@
 
 use super::labels::LabelSets;
 use super::random::noise;
+use crate::data::{Id, LabelId};
 use crate::math::Sequence;
 
 /// The shift of one more label in the set, over all features that follow the size, in deviations of the noise.
@@ -37,7 +38,7 @@ struct Column {
     /// The shift for each label beyond the cardinality.
     slope: f64,
     /// The labels that move this feature, ascending, and how far.
-    shifts: Vec<(u32, f64)>,
+    shifts: Vec<(LabelId, f64)>,
 }
 
 impl FeatureModel {
@@ -61,7 +62,7 @@ impl FeatureModel {
         let hand = deck.len().div_ceil(2).min(MAX_SHIFTS);
         let strength = strength(deck.len(), hand, labels, cardinality);
         let mut dealt = deck.len();
-        for label in 0..labels as u32 {
+        for label in LabelId::all(labels) {
             if dealt + hand > deck.len() {
                 random.shuffle(&mut deck);
                 dealt = 0;
@@ -154,13 +155,14 @@ mod tests {
         let model = FeatureModel::new(20, 4, 1.0, Sequence(9));
         let rows = 40_000;
         let keys: Vec<u64> = (0..rows as u64).map(|row| key(1, row)).collect();
-        let ids = (0..rows).map(|row| (row % 2) as u32).collect();
+        let ids = (0..rows).map(|row| LabelId::new(row % 2)).collect();
         let sets = LabelSets::new(4, ids, (1..=rows).collect());
         for (feature, column) in model.columns.iter().enumerate() {
             let values = model.values(feature, feature as u64, &keys, &sets);
             let mean =
                 |label| values.iter().skip(label).step_by(2).sum::<f64>() / (rows / 2) as f64;
-            let shift = |label| column.shifts.iter().find(|s| s.0 == label).map_or(0.0, |s| s.1);
+            let shift =
+                |label| column.shifts.iter().find(|s| s.0 == LabelId(label)).map_or(0.0, |s| s.1);
             let measured = (mean(1) - mean(0)) / column.scale;
             assert!((measured - (shift(1) - shift(0))).abs() < 0.05, "f{feature}: {measured}");
         }

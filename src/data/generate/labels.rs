@@ -6,6 +6,7 @@
 //! 3. `m` different labels, nine of ten from the topics, by weight. The weight of the label of rank `r` is
 //!    `(r + 1)^(-3/4)`; ranks are dealt to names at random.
 
+use crate::data::{Id, LabelId};
 use crate::math::Sequence;
 
 /// The share of labels drawn from the topics of the row, not from all labels.
@@ -16,7 +17,7 @@ const SECOND_TOPIC: f64 = 0.4;
 /// The labels of the rows of a batch, by row and by label.
 #[derive(Debug)]
 pub(super) struct LabelSets {
-    ids: Vec<u32>,
+    ids: Vec<LabelId>,
     ends: Vec<usize>,
     rows: Vec<u32>,
     row_starts: Vec<usize>,
@@ -24,25 +25,25 @@ pub(super) struct LabelSets {
 
 impl LabelSets {
     /// Row `r` has the labels `ids[ends[r - 1]..ends[r]]`, all below `labels`.
-    pub(super) fn new(labels: usize, ids: Vec<u32>, ends: Vec<usize>) -> Self {
+    pub(super) fn new(labels: usize, ids: Vec<LabelId>, ends: Vec<usize>) -> Self {
         // A counting sort by label keeps the rows of each label in order.
         let mut row_starts = vec![0; labels + 1];
-        ids.iter().for_each(|&id| row_starts[id as usize + 1] += 1);
+        ids.iter().for_each(|id| row_starts[id.index() + 1] += 1);
         for label in 0..labels {
             row_starts[label + 1] += row_starts[label];
         }
         let (mut next, mut rows, mut start) = (row_starts.clone(), vec![0; ids.len()], 0);
         for (row, &end) in ends.iter().enumerate() {
-            for &id in &ids[std::mem::replace(&mut start, end)..end] {
-                rows[next[id as usize]] = row as u32;
-                next[id as usize] += 1;
+            for id in &ids[std::mem::replace(&mut start, end)..end] {
+                rows[next[id.index()]] = row as u32;
+                next[id.index()] += 1;
             }
         }
         LabelSets { ids, ends, rows, row_starts }
     }
 
     /// The labels of all rows, one row after the other.
-    pub(super) fn ids(&self) -> &[u32] {
+    pub(super) fn ids(&self) -> &[LabelId] {
         &self.ids
     }
 
@@ -53,8 +54,8 @@ impl LabelSets {
     }
 
     /// The rows that have `label`, ascending.
-    pub(super) fn rows_with(&self, label: u32) -> &[u32] {
-        let label = label as usize;
+    pub(super) fn rows_with(&self, label: LabelId) -> &[u32] {
+        let label = label.index();
         &self.rows[self.row_starts[label]..self.row_starts[label + 1]]
     }
 }
@@ -67,7 +68,7 @@ pub(super) struct LabelModel {
     /// The smallest set size.
     smallest: usize,
     /// Label ids, topic by topic.
-    slots: Vec<u32>,
+    slots: Vec<LabelId>,
     /// The topic of each slot.
     topic_of_slot: Vec<u32>,
     /// The first slot of each topic, and the number of slots at the end.
@@ -81,7 +82,7 @@ impl LabelModel {
     pub(super) fn new(labels: usize, cardinality: f64, mut random: Sequence) -> Self {
         let (smallest, size_cdf) = size_distribution(labels, cardinality);
         let topics = (labels as f64).sqrt().round().max(1.0) as usize;
-        let mut ids: Vec<u32> = (0..labels as u32).collect();
+        let mut ids: Vec<LabelId> = LabelId::all(labels).collect();
         random.shuffle(&mut ids);
         let mut model = LabelModel {
             size_cdf,
@@ -114,7 +115,7 @@ impl LabelModel {
     /// Appends one label set, ascending, to `ids`.
     ///
     /// `taken` is scratch space: one entry for each label, all false, also afterwards.
-    pub(super) fn draw(&self, mut random: Sequence, taken: &mut [bool], ids: &mut Vec<u32>) {
+    pub(super) fn draw(&self, mut random: Sequence, taken: &mut [bool], ids: &mut Vec<LabelId>) {
         let random = &mut random;
         let start = ids.len();
         let size = self.draw_size(random);
@@ -139,7 +140,7 @@ impl LabelModel {
         }
         let set = &mut ids[start..];
         set.sort_unstable();
-        set.iter().for_each(|&id| taken[id as usize] = false);
+        set.iter().for_each(|id| taken[id.index()] = false);
     }
 
     fn draw_size(&self, random: &mut Sequence) -> usize {
@@ -161,8 +162,8 @@ impl LabelModel {
     }
 }
 
-fn take(id: u32, taken: &mut [bool], ids: &mut Vec<u32>) {
-    if !std::mem::replace(&mut taken[id as usize], true) {
+fn take(id: LabelId, taken: &mut [bool], ids: &mut Vec<LabelId>) {
+    if !std::mem::replace(&mut taken[id.index()], true) {
         ids.push(id);
     }
 }
@@ -224,9 +225,9 @@ mod tests {
 
     #[test]
     fn sets_are_found_by_row_and_by_label() {
-        let sets = LabelSets::new(4, vec![0, 2, 2, 0, 1, 2], vec![2, 2, 3, 6]);
+        let sets = LabelSets::new(4, [0, 2, 2, 0, 1, 2].map(LabelId).to_vec(), vec![2, 2, 3, 6]);
         assert_eq!(sets.sizes().collect::<Vec<_>>(), [2, 0, 1, 3]);
-        let rows: Vec<&[u32]> = (0..4).map(|label| sets.rows_with(label)).collect();
+        let rows: Vec<&[u32]> = LabelId::all(4).map(|label| sets.rows_with(label)).collect();
         assert_eq!(rows, [&[0, 3][..], &[3], &[0, 2, 3], &[]]);
     }
 
@@ -246,8 +247,8 @@ mod tests {
     fn labels_of_a_topic_occur_together() {
         let model = LabelModel::new(30, 3.0, Sequence(5));
         let mut topic = [0; 30];
-        for (slot, &id) in model.slots.iter().enumerate() {
-            topic[id as usize] = model.topic_of_slot[slot];
+        for (slot, id) in model.slots.iter().enumerate() {
+            topic[id.index()] = model.topic_of_slot[slot];
         }
         let (mut same, mut pairs) = (0, 0);
         for row in 0..2_000 {
@@ -255,7 +256,7 @@ mod tests {
             model.draw(Sequence(row), &mut taken, &mut ids);
             for pair in ids.windows(2) {
                 pairs += 1;
-                same += usize::from(topic[pair[0] as usize] == topic[pair[1] as usize]);
+                same += usize::from(topic[pair[0].index()] == topic[pair[1].index()]);
             }
         }
         // Five topics of six labels: independent labels would share one in less than a quarter of pairs.

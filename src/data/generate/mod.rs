@@ -33,6 +33,7 @@ use self::labels::{LabelModel, LabelSets};
 use self::names::LabelNames;
 pub use self::options::GeneratorOptions;
 use self::random::key;
+use crate::data::{Id, LabelId};
 use crate::error::{Error, Result};
 use crate::math::Sequence;
 
@@ -102,8 +103,8 @@ impl Generator {
 
     /// The names of the labels that switch their meaning in [`Generator::with_drift`].
     pub fn switching_labels(&self) -> Vec<String> {
-        let labels = self.options.labels as u32;
-        let switch = (0..labels).filter(|&y| switched(y, labels) != y);
+        let labels = self.options.labels;
+        let switch = LabelId::all(labels).filter(|&y| switched(y, labels) != y);
         switch.map(|y| self.names.name(y)).collect()
     }
 
@@ -165,7 +166,7 @@ impl Generator {
     /// The labels that show in the features, where they are others than the row has.
     fn shown(&self, first_row: u64, sets: &LabelSets) -> Option<LabelSets> {
         let from = self.drift_from?.saturating_sub(first_row) as usize;
-        let labels = self.options.labels as u32;
+        let labels = self.options.labels;
         let mut ids = sets.ids().to_vec();
         let mut ends = Vec::new();
         for (row, size) in sets.sizes().enumerate() {
@@ -216,10 +217,10 @@ impl Generator {
 }
 
 /// The label whose meaning label `y` takes over.
-fn switched(y: u32, labels: u32) -> u32 {
-    match y % 5 {
-        0 if y + 1 < labels => y + 1,
-        1 => y - 1,
+fn switched(y: LabelId, labels: usize) -> LabelId {
+    match y.index() % 5 {
+        0 if y.index() + 1 < labels => LabelId(y.0 + 1),
+        1 => LabelId(y.0 - 1),
         _ => y,
     }
 }

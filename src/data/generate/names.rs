@@ -7,6 +7,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef};
 
 use super::labels::LabelSets;
+use crate::data::{Id, LabelId};
 use crate::error::Result;
 
 /// The names `label_00`, `label_01`, ...: all of one length, so that the order of names is the order of ids.
@@ -32,8 +33,8 @@ impl LabelNames {
     }
 
     /// The name of label `id`.
-    pub(super) fn name(&self, id: u32) -> String {
-        let start = id as usize * self.width;
+    pub(super) fn name(&self, id: LabelId) -> String {
+        let start = id.index() * self.width;
         String::from_utf8_lossy(&self.bytes[start..start + self.width]).into_owned()
     }
 
@@ -46,8 +47,8 @@ impl LabelNames {
     pub(super) fn lists(&self, sets: &LabelSets) -> Result<ListArray> {
         let ids = sets.ids();
         let mut bytes = Vec::with_capacity(ids.len() * self.width);
-        for &id in ids {
-            let start = id as usize * self.width;
+        for id in ids {
+            let start = id.index() * self.width;
             bytes.extend_from_slice(&self.bytes[start..start + self.width]);
         }
         let lengths = OffsetBuffer::from_lengths(std::iter::repeat_n(self.width, ids.len()));

@@ -1,6 +1,6 @@
 //! A description in the making: a learner that only counts.
 
-use crate::data::{FeatureOptions, Remap, Rows, Space, Used};
+use crate::data::{FeatureOptions, Id, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::models::{Algorithm, Capabilities, CheckedSpec, Insight, Learner, Scorer, same_kind};
 use crate::stats::{SetCounts, State, Statistic};
@@ -34,8 +34,8 @@ pub(super) struct Describer {
 
 fn resume(_: &CheckedSpec, space: &Space, state: &State) -> Result<Box<dyn Learner>> {
     let sets = SetCounts::decode(state)?;
-    let known = space.labels.len() as u32;
-    if sets.entries().iter().any(|(set, _)| set.last().is_some_and(|&y| y >= known)) {
+    let known = space.labels.len();
+    if sets.entries().iter().any(|(set, _)| set.last().is_some_and(|y| y.index() >= known)) {
         return Err(Error::corrupt("the description counts labels that it does not have"));
     }
     Ok(Box::new(Describer { sets }))

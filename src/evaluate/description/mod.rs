@@ -6,7 +6,7 @@ mod tests;
 
 pub use learner::DESCRIBE;
 
-use crate::data::FeatureKind;
+use crate::data::{FeatureKind, Id, LabelId};
 use crate::error::{Error, Result};
 use crate::models::Model;
 use learner::Describer;
@@ -113,13 +113,13 @@ impl Description {
         let vocabulary = &model.space().labels;
         let (mut counts, mut pairs) = (vec![0u64; vocabulary.len()], BTreeMap::new());
         let (mut rows, mut largest) = (0, 0);
-        let sets: Vec<(&[u32], u64)> =
+        let sets: Vec<(&[LabelId], u64)> =
             sets.entries().into_iter().map(|(set, n)| (set, n as u64)).collect();
         for &(set, n) in &sets {
             rows += n;
             largest = largest.max(set.len());
             for (i, &a) in set.iter().enumerate() {
-                counts[a as usize] += n;
+                counts[a.index()] += n;
                 set[i + 1..].iter().for_each(|&b| *pairs.entry((a, b)).or_insert(0) += n);
             }
         }
@@ -134,8 +134,8 @@ impl Description {
         let labels = labels.max(vocabulary.len());
         let cardinality = counts.iter().sum::<u64>() as f64 / rows.max(1) as f64;
         let (mean_imbalance, imbalance_variation) = imbalance(&counts);
-        let name = |label: u32| vocabulary.name(label).to_string();
-        let by_label = (0..).zip(counts.iter().copied());
+        let name = |label: LabelId| vocabulary.name(label).to_string();
+        let by_label = vocabulary.ids().zip(counts.iter().copied());
         Ok(Description {
             rows,
             features,

@@ -1,6 +1,7 @@
 //! Divisions of rows, and how well labels are balanced in them.
 
 use super::*;
+use crate::data::{Id, LabelId};
 use crate::math::content_hash;
 
 /// Label sets of `rows` rows over `labels` labels, label y being in about one of 2 + 3 y rows.
@@ -11,7 +12,7 @@ fn sets(rows: usize, labels: u32) -> LabelSets {
             let key = ((row as u64) << 32) | u64::from(*y);
             content_hash(77, &key.to_le_bytes()).is_multiple_of(u128::from(2 + 3 * y))
         };
-        sets.push((0..labels).filter(has));
+        sets.push((0..labels).filter(has).map(LabelId));
     }
     sets
 }
@@ -22,7 +23,7 @@ const ALL: [Stratify; 3] = [Stratify::None, Stratify::Iterative, Stratify::Rares
 fn counts(truth: &LabelSets, rows: &[u32], labels: u32) -> Vec<f64> {
     let mut counts = vec![0.0; labels as usize];
     for &row in rows {
-        truth.row(row as usize).iter().for_each(|&y| counts[y as usize] += 1.0);
+        truth.row(row as usize).iter().for_each(|y| counts[y.index()] += 1.0);
     }
     counts
 }
@@ -113,9 +114,8 @@ fn iterative_strata_give_each_fold_its_rows_of_rare_labels() {
     // Label 0 in ten rows of 500: each of ten folds tests one, whatever the seed.
     let mut truth = LabelSets::default();
     for row in 0..500u32 {
-        truth.push(
-            (0..4).filter(|&y| if y == 0 { row % 50 == 7 } else { row.is_multiple_of(y + 1) }),
-        );
+        let has = |&y: &u32| if y == 0 { row % 50 == 7 } else { row.is_multiple_of(y + 1) };
+        truth.push((0..4).filter(has).map(LabelId));
     }
     for stratify in [Stratify::Iterative, Stratify::Rarest] {
         for seed in 0..20 {
@@ -129,7 +129,7 @@ fn iterative_strata_give_each_fold_its_rows_of_rare_labels() {
 #[test]
 fn rows_without_labels_are_a_stratum() {
     let mut truth = LabelSets::default();
-    (0..90).for_each(|row| truth.push(if row % 3 == 0 { vec![0] } else { vec![] }));
+    (0..90).for_each(|row| truth.push((row % 3 == 0).then_some(LabelId(0))));
     for stratify in [Stratify::Iterative, Stratify::Rarest] {
         for split in Protocol::folds(5).splits(&truth, stratify, 3).unwrap() {
             assert_eq!(split.test.len(), 18, "{stratify}");
@@ -168,8 +168,9 @@ fn iterative_strata_follow_the_algorithm() {
             let rarest = (0..labels as usize)
                 .filter(|&y| left[y] > 0.0)
                 .min_by(|&a, &b| left[a].total_cmp(&left[b]));
-            let has =
-                |row: &u32| rarest.is_none_or(|y| truth.row(*row as usize).contains(&(y as u32)));
+            let has = |row: &u32| {
+                rarest.is_none_or(|y| truth.row(*row as usize).contains(&LabelId::new(y)))
+            };
             let (now, later): (Vec<u32>, Vec<u32>) = rest.into_iter().partition(has);
             rest = later;
             for row in now {
@@ -177,7 +178,7 @@ fn iterative_strata_follow_the_algorithm() {
                 let part = usize::from(wish(1) > wish(0));
                 parts[part].push(row);
                 rows[part] -= 1.0;
-                truth.row(row as usize).iter().for_each(|&y| wanted[part][y as usize] -= 1.0);
+                truth.row(row as usize).iter().for_each(|y| wanted[part][y.index()] -= 1.0);
             }
         }
         parts.iter_mut().for_each(|p| p.sort_unstable());

@@ -2,6 +2,7 @@
 //! rows, and Arrow and back; bit for bit.
 
 use super::super::{Metric, RankMetrics, SetMetrics};
+use crate::data::{Id, LabelId};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -10,8 +11,8 @@ const LABELS: u32 = 6;
 /// True labels, predicted labels, and scores of which many are equal.
 #[derive(Debug, Clone)]
 struct Row {
-    truth: Vec<u32>,
-    predicted: Vec<u32>,
+    truth: Vec<LabelId>,
+    predicted: Vec<LabelId>,
     scores: Vec<f64>,
 }
 
@@ -94,9 +95,9 @@ fn laws<M: Measured>(rows: &[Row], first: usize, second: usize) -> Result<(), Te
     Ok(())
 }
 
-fn set() -> impl Strategy<Value = Vec<u32>> {
+fn set() -> impl Strategy<Value = Vec<LabelId>> {
     prop::collection::vec(any::<bool>(), LABELS as usize)
-        .prop_map(|on| (0..LABELS).filter(|&y| on[y as usize]).collect())
+        .prop_map(|on| LabelId::all(on.len()).filter(|y| on[y.index()]).collect())
 }
 
 prop_compose! {
@@ -152,16 +153,16 @@ proptest! {
     #[test]
     fn renumbering_labels_changes_no_value(
         (rows, _, _) in cut_rows(),
-        ids in Just((0..LABELS).collect::<Vec<u32>>()).prop_shuffle(),
+        ids in Just((0..LABELS).map(LabelId).collect::<Vec<_>>()).prop_shuffle(),
     ) {
-        let moved = |set: &Vec<u32>| {
-            let mut set: Vec<u32> = set.iter().map(|&y| ids[y as usize]).collect();
+        let moved = |set: &Vec<LabelId>| {
+            let mut set: Vec<LabelId> = set.iter().map(|y| ids[y.index()]).collect();
             set.sort_unstable();
             set
         };
         let renumbered: Vec<Row> = rows.iter().map(|row| {
             let mut scores = row.scores.clone();
-            row.scores.iter().zip(&ids).for_each(|(&s, &id)| scores[id as usize] = s);
+            row.scores.iter().zip(&ids).for_each(|(&s, id)| scores[id.index()] = s);
             Row { truth: moved(&row.truth), predicted: moved(&row.predicted), scores }
         }).collect();
         let (before, after): (SetMetrics, SetMetrics) = (seen(&rows), seen(&renumbered));

@@ -2,7 +2,7 @@
 
 use super::super::ranking::Ranking;
 use super::super::{Metric, RankMetrics};
-use super::{Random, assert_close, rank_metrics};
+use super::{Random, assert_close, ids, rank_metrics};
 use crate::error::ErrorKind;
 use crate::stats::StateWriter;
 
@@ -89,7 +89,7 @@ fn every_measure_equals_brute_force() {
 fn values_by_hand() {
     // Places: 3 (true), 0, 4 (true), 1, 2 (true), 5.
     let mut ranks = RankMetrics::default();
-    ranks.observe(&[2, 3, 4], &[0.8, 0.4, 0.2, 0.9, 0.6, 0.1]);
+    ranks.observe(&ids(&[2, 3, 4]), &[0.8, 0.4, 0.2, 0.9, 0.6, 0.1]);
     let of = |metric| ranks.value(metric);
     // Of nine pairs label 4 loses to 0, and 2 to 0 and 1.
     assert_close(of(Metric::RankingLoss), 3.0 / 9.0, "ranking loss");
@@ -108,7 +108,7 @@ fn ties_and_missing_truth() {
     use Metric::*;
     let of = |truth: &[u32], scores: &[f64]| {
         let mut ranks = RankMetrics::default();
-        ranks.observe(truth, scores);
+        ranks.observe(&ids(truth), scores);
         [RankingLoss, Coverage, AveragePrecision, OneError, PrecisionAt1]
             .map(|metric| ranks.value(metric).unwrap())
     };
@@ -125,7 +125,7 @@ fn ties_and_missing_truth() {
 fn labels_without_a_score_stand_last() {
     let value = |truth: &[u32], scores: &[f64]| {
         let mut ranks = RankMetrics::default();
-        ranks.observe(truth, scores);
+        ranks.observe(&ids(truth), scores);
         rank_metrics().map(|metric| ranks.value(metric).unwrap()).collect::<Vec<_>>()
     };
     let last = value(&[1, 2], &[-5.0, 7.0, -1e300]);

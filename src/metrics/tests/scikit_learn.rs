@@ -9,6 +9,7 @@
 
 use super::super::{Metric, RankMetrics, SetMetrics};
 use super::assert_close;
+use crate::data::LabelId;
 
 /// True labels, predicted labels, scores.
 type Row = (&'static str, &'static str, &'static [f64]);
@@ -144,8 +145,8 @@ const EDGES_LABELS: [[f64; 4]; 7] = [
     [0.0, 0.0, 0.0, 0.0],
 ];
 
-fn ids(bits: &str) -> Vec<u32> {
-    (0..).zip(bits.chars()).filter(|(_, bit)| *bit == '1').map(|(id, _)| id).collect()
+fn ids(bits: &str) -> Vec<LabelId> {
+    (0..).zip(bits.chars()).filter(|(_, bit)| *bit == '1').map(|(id, _)| LabelId(id)).collect()
 }
 
 fn observed(rows: &[Row]) -> (SetMetrics, RankMetrics) {
@@ -200,7 +201,7 @@ fn figures_of_labels() {
     for (rows, figures) in [(PLAIN, PLAIN_LABELS), (EDGES, EDGES_LABELS)] {
         let report = observed(rows).0.label_report();
         for (label, [precision, recall, f1, support]) in (0..).zip(figures) {
-            let Some(found) = report.iter().find(|outcome| outcome.label == label) else {
+            let Some(found) = report.iter().find(|outcome| outcome.label == LabelId(label)) else {
                 assert_eq!([precision, recall, f1, support], [0.0; 4]);
                 continue;
             };

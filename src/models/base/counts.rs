@@ -2,7 +2,7 @@
 
 use super::super::likelihood::{GroupInput, Likelihood, telling};
 use super::LogOdds;
-use crate::data::{FeatureSpace, Remap, Rows, Space, Used};
+use crate::data::{FeatureSpace, Id, LabelId, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::{
     ByLabel, FeatureStats, LabelCounts, LabelPairs, OneGroup, State, StateReader, StateWriter,
@@ -61,8 +61,8 @@ impl BinaryCounts {
     }
 
     pub(in crate::models) fn mark_used(&self, used: &mut Used) {
-        for (y, slot) in used.labels.iter_mut().enumerate() {
-            *slot |= self.labels.get(y as u32) > 0.0;
+        for (y, slot) in LabelId::all(used.labels.len()).zip(&mut used.labels) {
+            *slot |= self.labels.get(y) > 0.0;
         }
         self.all.mark_used(used);
     }
@@ -77,7 +77,7 @@ impl BinaryCounts {
     }
 
     /// The weight of the rows with `label`.
-    pub(in crate::models) fn label(&self, label: u32) -> f64 {
+    pub(in crate::models) fn label(&self, label: LabelId) -> f64 {
         self.labels.get(label)
     }
 
@@ -87,8 +87,8 @@ impl BinaryCounts {
     }
 
     /// Pairs of labels that occur together, most frequent first.
-    pub(in crate::models) fn pairs(&self, most: usize) -> Vec<(u32, u32, f64)> {
-        let mut pairs: Vec<(u32, u32, f64)> = self.pairs.entries().collect();
+    pub(in crate::models) fn pairs(&self, most: usize) -> Vec<(LabelId, LabelId, f64)> {
+        let mut pairs: Vec<(LabelId, LabelId, f64)> = self.pairs.entries().collect();
         pairs.sort_by(|a, b| b.2.total_cmp(&a.2).then((a.0, a.1).cmp(&(b.0, b.1))));
         pairs.truncate(most);
         pairs
@@ -104,10 +104,10 @@ impl BinaryCounts {
         &self,
         space: &Space,
         smoothing: f64,
-        parents: impl Fn(u32) -> Vec<u32>,
+        parents: impl Fn(LabelId) -> Vec<LabelId>,
     ) -> CountScores {
         let features = &space.features;
-        let labels: Vec<u32> = (0..space.labels.len() as u32).collect();
+        let labels: Vec<LabelId> = space.labels.ids().collect();
         let inside = GroupInput::of(&self.by_label, &labels, features);
         let outside =
             GroupInput::of(&self.by_label, &labels, features).outside(&self.all, features);
@@ -123,7 +123,7 @@ impl BinaryCounts {
             let on = self.labels.get(y);
             let off = (total - on).max(0.0);
             let mut constant = ((on + s) / (off + s)).ln();
-            let link = |j: u32| {
+            let link = |j: LabelId| {
                 let both = self.pairs.get(y, j);
                 let alone = (self.labels.get(j) - both).max(0.0);
                 let p = ((both + s) / (on + 2.0 * s)).min(1.0);
@@ -132,7 +132,7 @@ impl BinaryCounts {
                     ((1.0 - p).max(s / (on + 2.0 * s)) / (1.0 - q).max(s / (off + 2.0 * s))).ln();
                 (absent, (p / q).ln() - absent)
             };
-            let links: Vec<(u32, (f64, f64))> =
+            let links: Vec<(LabelId, (f64, f64))> =
                 parents(y).into_iter().map(|j| (j, link(j))).collect();
             constant += links.iter().map(|l| l.1.0).sum::<f64>();
             scores.constant.push(constant);
@@ -166,7 +166,7 @@ impl BinaryCounts {
         };
         let labels = space.labels.len();
         let fits = state.labels.as_slice().len() <= labels
-            && state.pairs.entries().all(|(a, b, _)| (a.max(b) as usize) < labels)
+            && state.pairs.entries().all(|(a, b, _)| a.max(b).index() < labels)
             && state.by_label.fits(labels, &space.features)
             && state.all.fits(1, &space.features);
         if !fits {
@@ -193,7 +193,7 @@ pub(in crate::models) struct CountScores {
     /// What is still to be taken from `gains`, where the two are not one table.
     outside: Option<Likelihood>,
     constant: Vec<f64>,
-    parents: Vec<Vec<(u32, f64)>>,
+    parents: Vec<Vec<(LabelId, f64)>>,
 }
 
 impl LogOdds for CountScores {
@@ -211,7 +211,7 @@ impl LogOdds for CountScores {
         out.iter_mut().zip(self.constant.iter().cycle()).for_each(|(o, c)| *o += c);
     }
 
-    fn parents(&self, task: usize) -> Vec<(u32, f64)> {
+    fn parents(&self, task: usize) -> Vec<(LabelId, f64)> {
         self.parents[task].clone()
     }
 }

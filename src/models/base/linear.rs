@@ -7,7 +7,7 @@ use super::newton::{Limits, Problem, Solution, solve, solve_size};
 use super::prepare::{Preparation, Prepare};
 use super::scores::{LinearScores, Report};
 use super::split::{Purpose, held_out};
-use crate::data::{Rows, Space};
+use crate::data::{Id, LabelId, Rows, Space};
 
 /// Parts of which one is held out when the weight of the penalty is chosen.
 const LAMBDA_PARTS: u64 = 4;
@@ -82,9 +82,9 @@ pub(in crate::models) struct Sample<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::models) struct Task {
     /// The label.
-    pub(in crate::models) label: u32,
+    pub(in crate::models) label: LabelId,
     /// The labels it is told from besides the features, ascending.
-    pub(in crate::models) parents: Vec<u32>,
+    pub(in crate::models) parents: Vec<LabelId>,
     /// The bag it is learned from.
     pub(in crate::models) bag: usize,
 }
@@ -92,8 +92,9 @@ pub(in crate::models) struct Task {
 /// A task, ready for the solver.
 struct Prepared {
     task: usize,
-    label: u32,
+    label: LabelId,
     bag: usize,
+    /// The columns of labels that are no parents.
     barred: Vec<u32>,
 }
 
@@ -119,11 +120,12 @@ impl LinearBase {
         let mut prepared = Vec::new();
         for (t, task) in tasks.iter().enumerate() {
             let bag = &sample.bags[task.bag];
-            let on: f64 = positive[task.label as usize].iter().map(|&r| bag[r as usize]).sum();
+            let on: f64 = positive[task.label.index()].iter().map(|&r| bag[r as usize]).sum();
             let total: f64 = bag.iter().sum();
             if on > 0.0 && on < total {
-                let barred = (0..labels as u32).filter(|y| task.parents.binary_search(y).is_err());
-                let barred = barred.map(|y| first_label + y).collect();
+                let barred =
+                    LabelId::all(labels).filter(|y| task.parents.binary_search(y).is_err());
+                let barred = barred.map(|y| first_label + y.0).collect();
                 prepared.push(Prepared { task: t, label: task.label, bag: task.bag, barred });
             } else {
                 scores.set_constant(t, ((on + 1.0) / (total - on + 1.0)).ln());
@@ -203,7 +205,7 @@ fn nearest(grid: &[f64], lambda: f64) -> f64 {
 fn positive_rows(rows: &Rows, labels: usize) -> Vec<Vec<u32>> {
     let mut positive = vec![Vec::new(); labels];
     for (row, set) in rows.labels.iter().enumerate() {
-        set.iter().for_each(|&y| positive[y as usize].push(row as u32));
+        set.iter().for_each(|y| positive[y.index()].push(row as u32));
     }
     positive
 }
@@ -228,7 +230,7 @@ impl Solver<'_> {
         let problem = |(i, p)| {
             let p: &Prepared = p;
             Problem {
-                positive: &self.positive[p.label as usize],
+                positive: &self.positive[p.label.index()],
                 weights: &bags[p.bag],
                 lambda: lambdas[i],
                 barred: &p.barred,
@@ -298,7 +300,7 @@ impl Solver<'_> {
     /// Whether enough rows of `bags` have the label of a task, and enough do not.
     fn tells(&self, p: &Prepared, bags: &[Vec<f64>]) -> bool {
         let bag = &bags[p.bag];
-        let on: f64 = self.positive[p.label as usize].iter().map(|&r| bag[r as usize]).sum();
+        let on: f64 = self.positive[p.label.index()].iter().map(|&r| bag[r as usize]).sum();
         on >= ENOUGH && bag.iter().sum::<f64>() - on >= ENOUGH
     }
 
@@ -322,7 +324,7 @@ impl Solver<'_> {
         bags: &[Vec<f64>],
     ) -> impl Iterator<Item = (f64, bool, f64)> {
         let mut on = vec![false; self.design.rows];
-        self.positive[p.label as usize].iter().for_each(|&r| on[r as usize] = true);
+        self.positive[p.label.index()].iter().for_each(|&r| on[r as usize] = true);
         let margins = self.design.times(weights).into_iter();
         let bag: Vec<f64> = bags[p.bag].clone();
         let points = margins.zip(on).zip(bag).map(|((m, is_on), w)| (m, is_on, w));

@@ -31,7 +31,7 @@ pub(super) use prepare::Prepare;
 pub(super) use scores::LinearScores;
 pub(super) use split::{Purpose, bag_weight, held_out};
 
-use crate::data::Rows;
+use crate::data::{LabelId, Rows};
 use std::fmt;
 use std::ops::Range;
 
@@ -45,5 +45,5 @@ pub(super) trait LogOdds: fmt::Debug + Send + Sync {
     fn write(&self, rows: &Rows, range: Range<usize>, out: &mut Vec<f64>);
 
     /// The parents of `task` and how much each, when it is on, adds to the log-odds.
-    fn parents(&self, task: usize) -> Vec<(u32, f64)>;
+    fn parents(&self, task: usize) -> Vec<(LabelId, f64)>;
 }

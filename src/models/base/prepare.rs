@@ -1,7 +1,7 @@
 //! Features as linear methods want them: scaled, without gaps, categories as columns.
 
 use super::design::Design;
-use crate::data::{FeatureSpace, MISSING_CATEGORY, Remap, Rows};
+use crate::data::{FeatureId, FeatureSpace, Id, MISSING_CATEGORY, Remap, Rows};
 use crate::error::{Error, Result};
 use crate::stats::{State, StateReader, StateWriter};
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Preparation {
         let each = |visit: &mut dyn FnMut(usize, f64, f64)| {
             for row in (0..rows.sparse.len()).filter(|&r| weights[r] > 0.0) {
                 let (ids, values) = rows.sparse.row(row);
-                ids.iter().zip(values).for_each(|(&f, &x)| visit(f as usize, x, weights[row]));
+                ids.iter().zip(values).for_each(|(f, &x)| visit(f.index(), x, weights[row]));
             }
         };
         each(&mut |f, x, _| largest[f] = largest[f].max(if x.is_nan() { 0.0 } else { x.abs() }));
@@ -170,9 +170,9 @@ impl Preparation {
     pub(super) fn sparse(&self, rows: &Rows, row: usize, mut visit: impl FnMut(u32, f64)) {
         if row < rows.sparse.len() {
             let (ids, values) = rows.sparse.row(row);
-            let value = |f: u32, x: f64| {
-                let x = if x.is_nan() { self.sparse_mean[f as usize] } else { x };
-                x * self.sparse_factor[f as usize]
+            let value = |f: FeatureId, x: f64| {
+                let x = if x.is_nan() { self.sparse_mean[f.index()] } else { x };
+                x * self.sparse_factor[f.index()]
             };
             let length = match self.prepare {
                 Prepare::Tfidf => length(ids.iter().zip(values).map(|(&f, &x)| value(f, x))),
@@ -181,13 +181,13 @@ impl Preparation {
             for (&f, &x) in ids.iter().zip(values) {
                 let t = value(f, x) / length;
                 if t != 0.0 {
-                    visit(f, t.clamp(-FAR, FAR));
+                    visit(f.0, t.clamp(-FAR, FAR));
                 }
             }
         }
         let values_at = self.sparse_factor.len() as u32;
         for &value in rows.category_row(row).iter().filter(|v| **v != MISSING_CATEGORY) {
-            visit(values_at + value, 1.0);
+            visit(values_at + value.0, 1.0);
         }
     }
 
@@ -213,7 +213,7 @@ impl Preparation {
             self.sparse(rows, row, |id, x| design.push(id, x));
             if labels > 0 {
                 let set = rows.labels.row(row);
-                set.iter().for_each(|&y| design.push(sparse_width as u32 + y, 1.0));
+                set.iter().for_each(|y| design.push(sparse_width as u32 + y.0, 1.0));
             }
             design.end_row();
         }
@@ -223,10 +223,10 @@ impl Preparation {
     /// The same preparation under new numbers of features.
     pub(super) fn remap(&self, ids: &Remap) -> Self {
         let move_to = |values: &[f64]| {
-            let len = ids.sparse.iter().filter(|i| **i != crate::data::DROPPED).count();
+            let len = ids.sparse.iter().filter(|i| **i != FeatureId::NONE).count();
             let mut out = vec![0.0; len];
             for (&v, &id) in values.iter().zip(&ids.sparse) {
-                if let Some(slot) = out.get_mut(id as usize) {
+                if let Some(slot) = out.get_mut(id.index()) {
                     *slot = v;
                 }
             }

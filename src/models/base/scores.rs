@@ -3,7 +3,7 @@
 use super::LogOdds;
 use super::calibrate::Sigmoid;
 use super::prepare::{Preparation, Prepare};
-use crate::data::{DROPPED, Remap, Rows, Space};
+use crate::data::{FeatureId, Id, LabelId, Remap, Rows, Space, ValueId};
 use crate::error::{Error, Result};
 use crate::stats::{State, StateReader, StateWriter};
 use ndarray::{ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
@@ -45,7 +45,7 @@ pub(in crate::models) struct LinearScores {
     /// Column by column, one for each task.
     weights: Vec<f64>,
     intercept: Vec<f64>,
-    parents: Vec<Vec<(u32, f64)>>,
+    parents: Vec<Vec<(LabelId, f64)>>,
     reports: Vec<Report>,
 }
 
@@ -78,7 +78,7 @@ impl LinearScores {
         task: usize,
         weights: &[f64],
         first_label: u32,
-        parents: &[u32],
+        parents: &[LabelId],
         sigmoid: Sigmoid,
         report: Report,
     ) {
@@ -88,7 +88,7 @@ impl LinearScores {
         }
         let last = weights.last().copied().unwrap_or(0.0);
         self.intercept[task] = sigmoid.slope * last + sigmoid.offset;
-        let weight = |y: &u32| sigmoid.slope * weights[(first_label + y) as usize];
+        let weight = |y: &LabelId| sigmoid.slope * weights[(first_label + y.0) as usize];
         self.parents[task] = parents.iter().map(|y| (*y, weight(y))).collect();
         self.reports[task] = report;
     }
@@ -121,9 +121,9 @@ impl LinearScores {
         order.truncate(most);
         let name = |c: usize| match c {
             c if c < dense => features.dense_name(c as u32).to_string(),
-            c if c < dense + sparse => features.sparse_name((c - dense) as u32).to_string(),
+            c if c < dense + sparse => features.sparse_name(FeatureId::new(c - dense)).to_string(),
             c => features
-                .value((c - dense - sparse) as u32)
+                .value(ValueId::new(c - dense - sparse))
                 .map_or_else(String::new, |(column, value)| format!("{column}={value}")),
         };
         order.into_iter().map(|(c, w)| (name(c), w)).collect()
@@ -132,22 +132,21 @@ impl LinearScores {
     /// The same tasks with features and parents renumbered; tasks move to `tasks` (their new places).
     pub(in crate::models) fn remap(&self, ids: &Remap, tasks: &[u32]) -> Self {
         let (dense, sparse) = (self.dense_width(), ids.sparse.len());
-        let kept = |ids: &[u32]| ids.iter().filter(|i| **i != DROPPED).count();
         let (new_sparse, new_values) = (kept(&ids.sparse), kept(&ids.values));
         let column = |c: usize| match c {
             c if c < dense => Some(c),
             c if c < dense + sparse => {
                 let id = ids.sparse[c - dense];
-                (id != DROPPED).then_some(dense + id as usize)
+                (id != FeatureId::NONE).then_some(dense + id.index())
             }
             c => {
-                let id = ids.values.get(c - dense - sparse).copied().unwrap_or(DROPPED);
-                (id != DROPPED).then_some(dense + new_sparse + id as usize)
+                let id = ids.values.get(c - dense - sparse).copied().unwrap_or(ValueId::NONE);
+                (id != ValueId::NONE).then_some(dense + new_sparse + id.index())
             }
         };
         let preparation = self.preparation.remap(ids);
         let mut out = LinearScores::new(preparation, new_values, kept(tasks));
-        for (old, &task) in tasks.iter().enumerate().filter(|(_, t)| **t != DROPPED) {
+        for (old, &task) in tasks.iter().enumerate().filter(|(_, t)| **t != u32::NONE) {
             let task = task as usize;
             let tasks = out.tasks();
             for (c, w) in self.of_task(old).enumerate() {
@@ -157,8 +156,8 @@ impl LinearScores {
             }
             out.intercept[task] = self.intercept[old];
             out.reports[task] = self.reports[old];
-            let parents = self.parents[old].iter().map(|&(y, w)| (ids.labels[y as usize], w));
-            out.parents[task] = parents.filter(|p| p.0 != DROPPED).collect();
+            let parents = self.parents[old].iter().map(|&(y, w)| (ids.labels[y.index()], w));
+            out.parents[task] = parents.filter(|p| p.0 != LabelId::NONE).collect();
             out.parents[task].sort_by_key(|p| p.0);
         }
         out
@@ -180,7 +179,7 @@ impl LinearScores {
         writer.f64s("weights", self.weights.iter().copied());
         writer.f64s("intercept", self.intercept.iter().copied());
         writer.u32s("parent_counts", self.parents.iter().map(|p| p.len() as u32));
-        writer.u32s("parents", self.parents.iter().flatten().map(|p| p.0));
+        writer.u32s("parents", self.parents.iter().flatten().map(|p| p.0.0));
         writer.f64s("parent_weights", self.parents.iter().flatten().map(|p| p.1));
         writer.f64s("lambda", self.reports.iter().map(|r| r.lambda));
         writer.u32s("steps", self.reports.iter().map(|r| r.steps as u32));
@@ -229,7 +228,8 @@ impl LinearScores {
         for (t, &n) in counts.iter().enumerate() {
             let range = at..at + n as usize;
             at = range.end;
-            let pairs = ids[range.clone()].iter().copied().zip(links[range].iter().copied());
+            let pairs =
+                ids[range.clone()].iter().copied().map(LabelId).zip(links[range].iter().copied());
             scores.parents[t] = pairs.collect();
             scores.reports[t] = Report {
                 lambda: lambda[t],
@@ -282,9 +282,14 @@ impl LogOdds for LinearScores {
         }
     }
 
-    fn parents(&self, task: usize) -> Vec<(u32, f64)> {
+    fn parents(&self, task: usize) -> Vec<(LabelId, f64)> {
         self.parents[task].clone()
     }
+}
+
+/// How many of `ids` are not dropped.
+fn kept<I: Id>(ids: &[I]) -> usize {
+    ids.iter().filter(|id| **id != I::NONE).count()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::super::base::{BinaryCounts, LinearScores};
 use super::counts::CountChains;
 use super::fit::{Fitted, RowChains};
 use super::params::{Method, Params, Threshold};
-use crate::data::Space;
+use crate::data::{LabelId, Space};
 use crate::error::{Error, Result};
 use crate::stats::{Keep, LabelCounts, RowStore, State, StateReader, StateWriter, Statistic};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) fn encode_rows(state: &RowChains) -> Result<State> {
     writer.nested("label_counts", state.labels.encode());
     writer.nested("rows", state.rows.encode()?);
     writer.u32s("fitted", [u32::from(state.fitted.is_some())]);
-    writer.u32s("orders", fitted.orders.iter().flatten().copied());
+    writer.u32s("orders", fitted.orders.iter().flatten().map(|y| y.0));
     writer.f64s("thresholds", fitted.thresholds.iter().copied());
     writer.nested("linear", fitted.scores.encode());
     Ok(writer.finish())
@@ -51,12 +51,13 @@ pub(super) fn resume_rows(
             let orders = if count == 0 {
                 vec![Vec::new(); chains]
             } else {
-                flat.chunks_exact(count).map(<[u32]>::to_vec).collect()
+                let order = |order: &[u32]| order.iter().copied().map(LabelId).collect();
+                flat.chunks_exact(count).map(order).collect()
             };
-            let whole = |order: &Vec<u32>| {
+            let whole = |order: &Vec<LabelId>| {
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
-                sorted.iter().copied().eq(0..count as u32)
+                sorted.iter().copied().eq(space.labels.ids())
             };
             let thresholds = reader.f64s("thresholds")?.to_vec();
             let expected = match params.threshold {

@@ -6,7 +6,7 @@ use super::super::{Insight, Learner, Scorer};
 use super::codec;
 use super::params::{Method, Params, parents};
 use super::predict::ChainScorer;
-use crate::data::{Remap, Rows, Space, Used};
+use crate::data::{Id, Remap, Rows, Space, Used};
 use crate::error::Result;
 use crate::stats::{NameHashes, State};
 use std::any::Any;
@@ -119,7 +119,7 @@ impl Learner for CountChains {
                 // A bag that no row is in says nothing.
                 let bag = self.bags.get(chain).filter(|bag| bag.rows() > 0.0);
                 let counts = bag.unwrap_or(&self.all);
-                let scores = counts.fit(space, smoothing, |y| parents[y as usize].clone());
+                let scores = counts.fit(space, smoothing, |y| parents[y.index()].clone());
                 Arc::new(scores) as Arc<dyn LogOdds>
             })
             .collect();
@@ -129,7 +129,7 @@ impl Learner for CountChains {
 
     fn insight(&self, space: &Space, most: usize) -> Insight {
         Insight {
-            label_counts: (0..space.labels.len() as u32).map(|y| self.all.label(y)).collect(),
+            label_counts: space.labels.ids().map(|y| self.all.label(y)).collect(),
             telling: self.all.telling(space, most),
             pairs: self.all.pairs(most),
             ..Insight::default()

@@ -2,6 +2,7 @@
 
 use super::super::RankedSet;
 use super::super::base::LogOdds;
+use crate::data::{Id, LabelId};
 use crate::math::{log_add_exp, sigmoid};
 
 /// Up to so many labels every set is considered.
@@ -10,14 +11,14 @@ pub(super) const EXACT: usize = 15;
 /// The order of one chain, and what each label adds to the log-odds of those after it.
 #[derive(Debug)]
 pub(super) struct Chain {
-    order: Vec<u32>,
+    order: Vec<LabelId>,
     /// Parent by parent; empty when labels stand alone.
     shift: Vec<f64>,
 }
 
 impl Chain {
     /// The chain whose labels are the tasks from `first` on.
-    pub(super) fn new(order: Vec<u32>, scores: &dyn LogOdds, first: usize) -> Self {
+    pub(super) fn new(order: Vec<LabelId>, scores: &dyn LogOdds, first: usize) -> Self {
         let labels = order.len();
         let mut shift = Vec::new();
         for y in 0..labels {
@@ -26,29 +27,29 @@ impl Chain {
                 shift = vec![0.0; labels * labels];
             }
             for (parent, weight) in parents {
-                shift[parent as usize * labels + y] = weight;
+                shift[parent.index() * labels + y] = weight;
             }
         }
         Chain { order, shift }
     }
 
     /// Adds what label `y` says about those after it.
-    pub(super) fn turn_on(&self, y: u32, log_odds: &mut [f64]) {
+    pub(super) fn turn_on(&self, y: LabelId, log_odds: &mut [f64]) {
         let labels = self.order.len();
-        if let Some(row) = self.shift.get(y as usize * labels..(y as usize + 1) * labels) {
+        if let Some(row) = self.shift.get(y.index() * labels..(y.index() + 1) * labels) {
             log_odds.iter_mut().zip(row).for_each(|(z, s)| *z += s);
         }
     }
 
     /// What the labels `on` add to the log-odds of `y`.
-    fn shift_of(&self, on: &[u32], y: u32) -> f64 {
+    fn shift_of(&self, on: &[LabelId], y: LabelId) -> f64 {
         let labels = self.order.len();
-        let of = |j: &u32| self.shift.get(*j as usize * labels + y as usize).copied();
+        let of = |j: &LabelId| self.shift.get(j.index() * labels + y.index()).copied();
         on.iter().filter_map(of).sum()
     }
 
     /// The labels in the order of the chain.
-    pub(super) fn order(&self) -> &[u32] {
+    pub(super) fn order(&self) -> &[LabelId] {
         &self.order
     }
 
@@ -56,7 +57,7 @@ impl Chain {
     /// before.
     pub(super) fn greedy(&self, log_odds: &mut [f64], cuts: &[f64]) {
         for &y in &self.order {
-            if log_odds[y as usize] >= cuts[y as usize] {
+            if log_odds[y.index()] >= cuts[y.index()] {
                 self.turn_on(y, log_odds);
             }
         }
@@ -73,7 +74,7 @@ impl Chain {
             self.beam(log_odds, beam.max(most), None, |h| found.push((h.ln, h.on.clone())));
             found.truncate(most);
         }
-        let set = |(ln, mut labels): (f64, Vec<u32>)| {
+        let set = |(ln, mut labels): (f64, Vec<LabelId>)| {
             labels.sort_unstable();
             RankedSet { labels, probability: ln.exp().min(1.0) }
         };
@@ -92,8 +93,8 @@ impl Chain {
 
     fn add_marginals(&self, at: usize, weight: f64, log_odds: &[f64], out: &mut [f64]) {
         let Some(&y) = self.order.get(at) else { return };
-        let p = sigmoid(log_odds[y as usize]);
-        out[y as usize] += weight * p;
+        let p = sigmoid(log_odds[y.index()]);
+        out[y.index()] += weight * p;
         if at + 1 == self.order.len() {
             return;
         }
@@ -104,7 +105,7 @@ impl Chain {
             self.turn_on(y, on);
             self.add_marginals(at + 1, weight * p, on, out);
         }
-        let absent = weight * sigmoid(-log_odds[y as usize]);
+        let absent = weight * sigmoid(-log_odds[y.index()]);
         if absent > 0.0 {
             self.add_marginals(at + 1, absent, log_odds, out);
         }
@@ -121,11 +122,11 @@ impl Chain {
         let mut kept = vec![Beginning { ln: 0.0, on: Vec::new() }];
         for &y in &self.order {
             // Few labels are on, so their shifts are added when asked for.
-            let given = |h: &Beginning| log_odds[y as usize] + self.shift_of(&h.on, y);
+            let given = |h: &Beginning| log_odds[y.index()] + self.shift_of(&h.on, y);
             let total = kept.iter().fold(f64::NEG_INFINITY, |s, h| log_add_exp(s, h.ln));
             if let Some(out) = marginals.as_deref_mut() {
                 let part = |h: &Beginning| (h.ln - total).exp() * sigmoid(given(h));
-                out[y as usize] = kept.iter().map(part).sum();
+                out[y.index()] = kept.iter().map(part).sum();
             }
             // (log-probability, beginning, whether y is on), the more probable first.
             let mut next: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * kept.len());
@@ -155,7 +156,7 @@ impl Chain {
 #[derive(Debug, Clone)]
 struct Beginning {
     ln: f64,
-    on: Vec<u32>,
+    on: Vec<LabelId>,
 }
 
 /// Depth-first search that leaves out what cannot be among the best: probabilities only fall.
@@ -177,7 +178,7 @@ impl Search<'_> {
             self.found.truncate(self.most);
             return;
         };
-        let z = log_odds[y as usize];
+        let z = log_odds[y.index()];
         // The more probable first, so that the others fall short soon.
         for on in [z >= 0.0, z < 0.0] {
             if on {
@@ -185,7 +186,7 @@ impl Search<'_> {
                 let next = &mut next[..log_odds.len()];
                 next.copy_from_slice(log_odds);
                 self.chain.turn_on(y, next);
-                self.visit(at + 1, set | (1 << y), ln + ln_sigmoid(z), next);
+                self.visit(at + 1, set | (1 << y.0), ln + ln_sigmoid(z), next);
             } else {
                 self.visit(at + 1, set, ln + ln_sigmoid(-z), log_odds);
             }
@@ -193,8 +194,8 @@ impl Search<'_> {
     }
 }
 
-fn bits(set: u32) -> Vec<u32> {
-    (0..u32::BITS).filter(|y| set >> y & 1 == 1).collect()
+fn bits(set: u32) -> Vec<LabelId> {
+    (0..u32::BITS).filter(|y| set >> y & 1 == 1).map(LabelId).collect()
 }
 
 /// ln sigmoid(z).

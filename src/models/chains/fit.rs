@@ -9,7 +9,7 @@ use super::codec;
 use super::params::{Method, Params, Threshold, parents};
 use super::predict::ChainScorer;
 use super::thresholds::HeldOut;
-use crate::data::{DROPPED, Remap, Rows, Space, Used};
+use crate::data::{Id, LabelId, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::stats::{Keep, LabelCounts, RowStore, RowTable, State, Statistic};
 use std::any::Any;
@@ -32,7 +32,7 @@ pub(super) struct RowChains {
 pub(super) struct Fitted {
     /// The tasks of chain after chain, label by label.
     pub(super) scores: Arc<LinearScores>,
-    pub(super) orders: Vec<Vec<u32>>,
+    pub(super) orders: Vec<Vec<LabelId>>,
     /// The threshold of each label; empty when it is the same for all.
     pub(super) thresholds: Vec<f64>,
 }
@@ -103,7 +103,7 @@ impl Fitting<'_> {
         table: &RowTable,
         keys: &[u64],
         counts: &[f64],
-        orders: &[Vec<u32>],
+        orders: &[Vec<LabelId>],
     ) -> Result<(Vec<f64>, Arc<LinearScores>)> {
         let held =
             |key: &u64| held_out(self.params.seed, Purpose::Threshold, *key, THRESHOLD_PARTS) == 0;
@@ -134,7 +134,7 @@ impl Fitting<'_> {
         table: &RowTable,
         keys: &[u64],
         weights: &[f64],
-        orders: &[Vec<u32>],
+        orders: &[Vec<LabelId>],
     ) -> Result<LinearScores> {
         let Base::Linear(base) = &self.params.base else {
             return Err(Error::internal("a base learner of counts came to learn from rows"));
@@ -150,7 +150,7 @@ impl Fitting<'_> {
             let parents = parents(order, self.params.chained());
             let bag = chain.min(bags.len() - 1);
             let task = |(label, parents)| Task { label, parents, bag };
-            tasks.extend((0..).zip(parents).map(task));
+            tasks.extend(self.space.labels.ids().zip(parents).map(task));
         }
         let sample = Sample {
             rows: &table.rows,
@@ -198,7 +198,7 @@ fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
          steps (gradient {:.1e} of that at zero): raise max_steps, or lambda",
         unfinished.len(),
         reports.len(),
-        space.labels.name((worst % space.labels.len()) as u32),
+        space.labels.name(LabelId::new(worst % space.labels.len())),
         reports[worst].steps,
         reports[worst].gradient
     )]
@@ -207,18 +207,20 @@ fn notes(scores: &LinearScores, space: &Space) -> Vec<String> {
 impl Fitted {
     fn remap(&self, ids: &Remap) -> Self {
         let labels = ids.labels.len();
-        let kept = ids.labels.iter().filter(|y| **y != DROPPED).count() as u32;
+        let kept = ids.labels.iter().filter(|y| **y != LabelId::NONE).count();
         let place = |t: usize| match ids.labels[t % labels] {
-            DROPPED => DROPPED,
-            y => (t / labels) as u32 * kept + y,
+            LabelId::NONE => u32::NONE,
+            y => (t / labels * kept + y.index()) as u32,
         };
         let tasks: Vec<u32> = (0..self.orders.len() * labels).map(place).collect();
-        let mut thresholds = vec![0.5; if self.thresholds.is_empty() { 0 } else { kept as usize }];
-        for (&t, &y) in self.thresholds.iter().zip(&ids.labels).filter(|(_, y)| **y != DROPPED) {
-            thresholds[y as usize] = t;
+        let mut thresholds = vec![0.5; if self.thresholds.is_empty() { 0 } else { kept }];
+        let tuned = self.thresholds.iter().zip(&ids.labels);
+        for (&t, y) in tuned.filter(|(_, y)| **y != LabelId::NONE) {
+            thresholds[y.index()] = t;
         }
-        let order = |order: &Vec<u32>| {
-            order.iter().map(|&y| ids.labels[y as usize]).filter(|y| *y != DROPPED).collect()
+        let order = |order: &Vec<LabelId>| {
+            let order = order.iter().map(|y| ids.labels[y.index()]);
+            order.filter(|y| *y != LabelId::NONE).collect()
         };
         Fitted {
             scores: Arc::new(self.scores.remap(ids, &tasks)),
@@ -332,7 +334,7 @@ impl Learner for RowChains {
                 chosen.push(("lambda", reports.map(|r| r.lambda).collect()));
             }
         }
-        let label_counts = (0..labels as u32).map(|y| self.labels.get(y)).collect();
+        let label_counts = space.labels.ids().map(|y| self.labels.get(y)).collect();
         Insight { label_counts, telling, chosen, pairs: Vec::new() }
     }
 

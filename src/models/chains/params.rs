@@ -4,7 +4,7 @@ use super::super::base::{BASES, Base, Prepare};
 use super::super::bounds::{self, MAX_FEATURES};
 use super::super::{Allowed, Capabilities, CheckedSpec, Parameter, Spec, Value};
 use super::thresholds::Tuned;
-use crate::data::{FeatureOptions, Vocabulary};
+use crate::data::{FeatureOptions, Id, LabelId, Vocabulary};
 use crate::error::{Error, Result};
 use crate::math::content_hash;
 
@@ -148,8 +148,13 @@ impl Order {
 
     /// The labels of `names`, in name order, in this order; `seed` is that of the model, and `count`
     /// says how many rows have a label. Given labels that are not among them are left out.
-    fn of(&self, names: &Vocabulary, seed: u64, count: impl Fn(u32) -> f64) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    fn of(
+        &self,
+        names: &Vocabulary<LabelId>,
+        seed: u64,
+        count: impl Fn(LabelId) -> f64,
+    ) -> Vec<LabelId> {
+        let mut order: Vec<LabelId> = names.ids().collect();
         match self {
             Order::Random(own) => {
                 let seed = own.unwrap_or(seed);
@@ -162,17 +167,17 @@ impl Order {
                 let mut place = vec![given.len(); names.len()];
                 for (i, name) in given.iter().enumerate() {
                     if let Some(y) = names.get(name) {
-                        place[y as usize] = i;
+                        place[y.index()] = i;
                     }
                 }
-                order.sort_by_key(|&y| (place[y as usize], y));
+                order.sort_by_key(|&y| (place[y.index()], y));
             }
         }
         order
     }
 
     /// A sentence about the given labels that are not in `names`.
-    pub(super) fn note(&self, names: &Vocabulary) -> Option<String> {
+    pub(super) fn note(&self, names: &Vocabulary<LabelId>) -> Option<String> {
         let Order::Given(given) = self else { return None };
         let strange = |name: &&String| names.get(name).is_none();
         let strange: Vec<String> =
@@ -331,9 +336,9 @@ impl Params {
     /// More links than there may be ([`Params::check_links`]).
     pub(super) fn orders(
         &self,
-        names: &Vocabulary,
-        count: impl Fn(u32) -> f64 + Copy,
-    ) -> Result<Vec<Vec<u32>>> {
+        names: &Vocabulary<LabelId>,
+        count: impl Fn(LabelId) -> f64 + Copy,
+    ) -> Result<Vec<Vec<LabelId>>> {
         self.check_links(names.len())?;
         // Of one chain, and of the first of several, the seed is that of the model.
         let seed = |chain: u64| self.seed.wrapping_add(chain << 32);
@@ -358,12 +363,12 @@ impl Params {
 }
 
 /// The labels before each label in `order`, ascending; none when labels stand alone.
-pub(super) fn parents(order: &[u32], chained: bool) -> Vec<Vec<u32>> {
+pub(super) fn parents(order: &[LabelId], chained: bool) -> Vec<Vec<LabelId>> {
     let mut parents = vec![Vec::new(); order.len()];
     if chained {
         for (i, &y) in order.iter().enumerate() {
-            parents[y as usize] = order[..i].to_vec();
-            parents[y as usize].sort_unstable();
+            parents[y.index()] = order[..i].to_vec();
+            parents[y.index()].sort_unstable();
         }
     }
     parents

@@ -4,7 +4,7 @@ use super::super::base::LogOdds;
 use super::super::{RankedSet, Scorer};
 use super::decode::Chain;
 use super::params::{Method, Params, Threshold};
-use crate::data::{LabelSets, Rows};
+use crate::data::{Id, LabelId, LabelSets, Rows};
 use crate::error::Result;
 use crate::math::{logit, sigmoid};
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl ChainScorer {
     pub(super) fn new(
         params: Params,
         labels: usize,
-        orders: Vec<Vec<u32>>,
+        orders: Vec<Vec<LabelId>>,
         scores: Vec<Arc<dyn LogOdds>>,
         thresholds: &[f64],
     ) -> Self {
@@ -159,8 +159,8 @@ impl Scorer for ChainScorer {
         self.score(rows, &mut scores)?;
         for row in 0..rows.len {
             let scores = &scores[row * self.labels..(row + 1) * self.labels];
-            let on = |y: &u32| scores[*y as usize] >= self.cuts[*y as usize];
-            out.push((0..self.labels as u32).filter(on));
+            let on = |y: &LabelId| scores[y.index()] >= self.cuts[y.index()];
+            out.push(LabelId::all(self.labels).filter(on));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::decode::Chain;
 use super::predict::cut;
-use crate::data::LabelSets;
+use crate::data::{Id, LabelId, LabelSets};
 use crate::math::sigmoid;
 
 /// The measure that thresholds are chosen by.
@@ -71,15 +71,15 @@ impl HeldOut<'_> {
     fn best(&self, value: impl Fn(f64, f64, f64) -> f64 + Copy) -> (Vec<f64>, (f64, f64)) {
         let mut scores = self.scores.to_vec();
         let (mut thresholds, mut sums) = (vec![0.5; self.labels], (0.0, 0.0));
-        let mut decide = |y: u32| {
-            let curve = Curve::new(&scores, self.truth, self.weights, y as usize, self.labels);
+        let mut decide = |y: LabelId| {
+            let curve = Curve::new(&scores, self.truth, self.weights, y, self.labels);
             let (threshold, at) = curve.best(value);
             let (tp, k, p) = curve.at(at);
             sums = (sums.0 + tp, sums.1 + k + p);
-            thresholds[y as usize] = threshold;
+            thresholds[y.index()] = threshold;
             if let Some(chain) = self.chain {
                 for row in scores.chunks_exact_mut(self.labels) {
-                    if row[y as usize] >= cut(threshold) {
+                    if row[y.index()] >= cut(threshold) {
                         chain.turn_on(y, row);
                     }
                 }
@@ -87,7 +87,7 @@ impl HeldOut<'_> {
         };
         match self.chain {
             Some(chain) => chain.order().iter().for_each(|&y| decide(y)),
-            None => (0..self.labels as u32).for_each(decide),
+            None => LabelId::all(self.labels).for_each(decide),
         }
         (thresholds, sums)
     }
@@ -96,7 +96,7 @@ impl HeldOut<'_> {
     ///
     /// Decisions of a chain depend on it, and it on them: it is looked for a few times.
     pub(super) fn cardinality_threshold(&self) -> f64 {
-        let size = |(set, weight): (&[u32], &f64)| weight * set.len() as f64;
+        let size = |(set, weight): (&[LabelId], &f64)| weight * set.len() as f64;
         let wanted: f64 = self.truth.iter().zip(self.weights).map(size).sum();
         let mut threshold = 0.5;
         for _ in 0..if self.chain.is_some() { ROUNDS } else { 1 } {
@@ -149,10 +149,10 @@ struct Curve {
 }
 
 impl Curve {
-    fn new(scores: &[f64], truth: &LabelSets, weights: &[f64], y: usize, labels: usize) -> Self {
-        let row = |(r, set): (usize, &[u32])| {
-            let on = set.binary_search(&(y as u32)).is_ok();
-            (sigmoid(scores[r * labels + y]), on, weights[r])
+    fn new(scores: &[f64], truth: &LabelSets, weights: &[f64], y: LabelId, labels: usize) -> Self {
+        let row = |(r, set): (usize, &[LabelId])| {
+            let on = set.binary_search(&y).is_ok();
+            (sigmoid(scores[r * labels + y.index()]), on, weights[r])
         };
         let mut rows: Vec<(f64, bool, f64)> = truth.iter().enumerate().map(row).collect();
         rows.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -218,7 +218,7 @@ mod tests {
         ];
         let sets: [&[u32]; 8] = [&[0], &[0, 1], &[1], &[0, 2], &[], &[0], &[2], &[1]];
         let mut truth = LabelSets::default();
-        sets.iter().for_each(|s| truth.push(s.iter().copied()));
+        sets.iter().for_each(|s| truth.push(s.iter().copied().map(LabelId)));
         (p.iter().flatten().map(|&p| logit(p)).collect(), truth)
     }
 
@@ -228,7 +228,7 @@ mod tests {
                 let (mut tp, mut k, mut p) = (0.0, 0.0, 0.0);
                 for (r, set) in truth.iter().enumerate() {
                     let predicted = scores[r * 3 + y] >= logit(t[y]);
-                    let on = set.contains(&(y as u32));
+                    let on = set.contains(&LabelId::new(y));
                     k += f64::from(u8::from(predicted));
                     p += f64::from(u8::from(on));
                     tp += f64::from(u8::from(predicted && on));

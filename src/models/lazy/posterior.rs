@@ -2,7 +2,7 @@
 
 use super::search::Neighbours;
 use super::votes::Votes;
-use crate::data::{DROPPED, Remap};
+use crate::data::{Id, LabelId, Remap};
 use crate::error::{Error, Result};
 use crate::stats::{RowTable, State, StateReader, StateWriter};
 
@@ -46,7 +46,7 @@ impl PosteriorCounts {
     pub(super) fn new(table: &RowTable, labels: usize, k: usize) -> Self {
         let mut with = vec![0.0; labels];
         for (set, &n) in table.rows.labels.iter().zip(&table.counts) {
-            set.iter().for_each(|&y| with[y as usize] += n as f64);
+            set.iter().for_each(|y| with[y.index()] += n as f64);
         }
         PosteriorCounts { k, rows: table.total() as f64, with, seen: vec![Vec::new(); labels] }
     }
@@ -73,7 +73,7 @@ impl PosteriorCounts {
                 let having = votes.having(weight);
                 if having > 0 {
                     let without = usize::from(set.binary_search(&y).is_err());
-                    self.place(y as usize, having)[without] += n;
+                    self.place(y.index(), having)[without] += n;
                 }
             }
         }
@@ -117,16 +117,17 @@ impl PosteriorCounts {
 
     /// The same counts with labels renumbered; labels that are dropped are in no row.
     pub(super) fn remap(&self, ids: &Remap) -> Self {
-        let kept = ids.labels.iter().filter(|y| **y != DROPPED).count();
+        let kept = ids.labels.iter().filter(|y| **y != LabelId::NONE).count();
         let mut out = PosteriorCounts {
             k: self.k,
             rows: self.rows,
             with: vec![0.0; kept],
             seen: vec![Vec::new(); kept],
         };
-        for (old, &new) in ids.labels.iter().enumerate().filter(|(_, y)| **y != DROPPED) {
-            out.with[new as usize] = self.with[old];
-            out.seen[new as usize] = self.seen[old].clone();
+        let new_ids = ids.labels.iter().enumerate();
+        for (old, new) in new_ids.filter(|(_, y)| **y != LabelId::NONE) {
+            out.with[new.index()] = self.with[old];
+            out.seen[new.index()] = self.seen[old].clone();
         }
         out
     }

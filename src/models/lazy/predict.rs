@@ -5,7 +5,7 @@ use super::params::{Method, Params};
 use super::posterior::{LogOdds, PosteriorCounts};
 use super::search::{Neighbours, Search};
 use super::votes::Votes;
-use crate::data::{LabelSets, Rows};
+use crate::data::{Id, LabelId, LabelSets, Rows};
 use crate::error::{Error, Result};
 use crate::math::{FixedState, logit};
 use std::hash::{BuildHasher, Hasher};
@@ -75,10 +75,10 @@ fn fingerprint(rows: &Rows, range: Range<usize>) -> u64 {
         if row < rows.sparse.len() {
             let (ids, values) = rows.sparse.row(row);
             hasher.write_usize(ids.len());
-            ids.iter().for_each(|&id| hasher.write_u32(id));
+            ids.iter().for_each(|id| hasher.write_u32(id.0));
             values.iter().for_each(|x| hasher.write_u64(x.to_bits()));
         }
-        rows.category_row(row).iter().for_each(|&v| hasher.write_u32(v));
+        rows.category_row(row).iter().for_each(|v| hasher.write_u32(v.0));
     }
     hasher.finish()
 }
@@ -126,10 +126,10 @@ impl Voting {
     }
 
     /// The label sets of neighbours with their weights; heaviest first, then nearest first.
-    fn sets<'a>(&'a self, votes: &Votes, neighbours: &[u32]) -> Vec<(&'a [u32], f64)> {
+    fn sets<'a>(&'a self, votes: &Votes, neighbours: &[u32]) -> Vec<(&'a [LabelId], f64)> {
         let sets = &self.near.search.table().rows.labels;
         let weighed = neighbours.iter().zip(votes.weights()).enumerate();
-        let mut found: Vec<(&[u32], usize, f64)> =
+        let mut found: Vec<(&[LabelId], usize, f64)> =
             weighed.map(|(place, (&row, &w))| (sets.row(row as usize), place, w)).collect();
         found.sort_unstable_by_key(|f| (f.0, f.1));
         found.dedup_by(|next, first| {
@@ -141,10 +141,11 @@ impl Voting {
         found.into_iter().map(|(set, _, weight)| (set, weight)).collect()
     }
 
-    fn decide(&self, votes: &Votes, neighbours: &[u32], best: &mut Vec<(u32, f64)>) {
+    fn decide(&self, votes: &Votes, neighbours: &[u32], best: &mut Vec<(LabelId, f64)>) {
         best.clear();
         // Most votes first; ties go to the lower label.
-        let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        let order =
+            |a: &(LabelId, f64), b: &(LabelId, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         match self.params.method {
             Method::Majority | Method::MajorityOrBest => {
                 best.extend(votes.iter().filter(|(_, v)| votes.has_majority(*v)));
@@ -162,14 +163,14 @@ impl Voting {
                 best.extend(sets.first().iter().flat_map(|s| s.0).map(|&y| (y, 0.0)));
             }
             Method::Bayes { .. } => {
-                let all = (0..self.labels as u32).map(|y| (y, self.bayes(votes, y)));
+                let all = LabelId::all(self.labels).map(|y| (y, self.bayes(votes, y)));
                 best.extend(all.filter(|(_, log_odds)| *log_odds > 0.0));
             }
         }
     }
 
-    fn bayes(&self, votes: &Votes, y: u32) -> f64 {
-        self.odds[y as usize].given(votes.having(votes.of(y)))
+    fn bayes(&self, votes: &Votes, y: LabelId) -> f64 {
+        self.odds[y.index()].given(votes.having(votes.of(y)))
     }
 }
 
@@ -178,7 +179,7 @@ impl Scorer for Voting {
         out.clear();
         out.reserve(rows.len * self.labels);
         self.each(rows, |votes, _| {
-            let all = 0..self.labels as u32;
+            let all = LabelId::all(self.labels);
             match self.params.method {
                 Method::Bayes { .. } => out.extend(all.map(|y| self.bayes(votes, y))),
                 // Finite: a share of 0 or 1 is the nearest number to it.

@@ -5,6 +5,7 @@ mod brute;
 
 use super::fit::Lazy;
 use super::search::Blocks;
+use crate::data::{LabelId, LabelSets};
 use crate::math::sigmoid;
 use crate::models::{Learner, Model, Registry, Scorer, Trainer};
 use arrow::array::{
@@ -117,7 +118,7 @@ fn state(model: &Model) -> &Lazy {
 }
 
 /// Label numbers and probabilities, row by row.
-type Answers = Vec<(Vec<u32>, Vec<f64>)>;
+type Answers = Vec<(Vec<LabelId>, Vec<f64>)>;
 
 fn answers(model: &Model, features: &ArrayRef) -> Answers {
     said(&*model.scorer().unwrap(), model, features)
@@ -127,12 +128,12 @@ fn answers(model: &Model, features: &ArrayRef) -> Answers {
 fn said(scorer: &dyn Scorer, model: &Model, features: &ArrayRef) -> Answers {
     let rows = model.read(features).unwrap();
     let labels = model.space().labels.len();
-    let (mut sets, mut scores) = (crate::data::LabelSets::default(), Vec::new());
+    let (mut sets, mut scores) = (LabelSets::default(), Vec::new());
     scorer.predict(&rows, &mut sets).unwrap();
     scorer.score(&rows, &mut scores).unwrap();
     assert!(scores.iter().all(|s| s.is_finite()));
     let scores = scores.chunks_exact(labels).map(|s| s.iter().map(|&s| sigmoid(s)).collect());
-    sets.iter().map(<[u32]>::to_vec).zip(scores).collect()
+    sets.iter().map(<[LabelId]>::to_vec).zip(scores).collect()
 }
 
 /// What the definition says.

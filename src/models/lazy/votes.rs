@@ -1,6 +1,6 @@
 //! What neighbours say about labels.
 
-use crate::data::LabelSets;
+use crate::data::{Id, LabelId, LabelSets};
 
 /// The votes of the neighbours of one row; buffers are used again.
 #[derive(Debug, Default)]
@@ -8,7 +8,7 @@ pub(super) struct Votes {
     /// For each label, the weight of the neighbours that have it.
     of: Vec<f64>,
     /// The labels that have votes, ascending.
-    labels: Vec<u32>,
+    labels: Vec<LabelId>,
     weights: Vec<f64>,
     /// The weight of all neighbours.
     total: f64,
@@ -26,7 +26,7 @@ impl Votes {
         (rows, distances): (&[u32], &[f64]),
         by_distance: bool,
     ) {
-        self.labels.iter().for_each(|&y| self.of[y as usize] = 0.0);
+        self.labels.iter().for_each(|y| self.of[y.index()] = 0.0);
         self.labels.clear();
         self.of.resize(labels, 0.0);
         self.weights.clear();
@@ -40,7 +40,7 @@ impl Votes {
         self.count = rows.len();
         for (&row, &weight) in rows.iter().zip(&self.weights) {
             for &y in sets.row(row as usize) {
-                let votes = &mut self.of[y as usize];
+                let votes = &mut self.of[y.index()];
                 if *votes == 0.0 && weight > 0.0 {
                     self.labels.push(y);
                 }
@@ -51,18 +51,18 @@ impl Votes {
     }
 
     /// The labels with votes and their votes, in the order of labels.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        self.labels.iter().map(|&y| (y, self.of[y as usize]))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (LabelId, f64)> + '_ {
+        self.labels.iter().map(|&y| (y, self.of[y.index()]))
     }
 
     /// The votes for label `y`.
-    pub(super) fn of(&self, y: u32) -> f64 {
-        self.of[y as usize]
+    pub(super) fn of(&self, y: LabelId) -> f64 {
+        self.of[y.index()]
     }
 
     /// The share of the neighbours that have label `y`; 0 without neighbours.
-    pub(super) fn share(&self, y: u32) -> f64 {
-        if self.total > 0.0 { self.of[y as usize] / self.total } else { 0.0 }
+    pub(super) fn share(&self, y: LabelId) -> f64 {
+        if self.total > 0.0 { self.of[y.index()] / self.total } else { 0.0 }
     }
 
     /// Whether more than half of the neighbours have it.

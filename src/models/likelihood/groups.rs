@@ -1,6 +1,6 @@
 //! The statistics likelihoods are fitted from: those of groups, or those of the rows outside them.
 
-use crate::data::FeatureSpace;
+use crate::data::{FeatureId, FeatureKind, FeatureSpace, Id, ValueId};
 use crate::stats::{Cell, FeatureStats, Grouping, Moment, OneGroup};
 
 /// What was seen of a sparse feature in a group.
@@ -23,8 +23,8 @@ pub(in crate::models) struct GroupInput {
     pub(super) count_totals: Vec<f64>,
     /// For each group and category column, the rows with a value.
     pub(super) value_totals: Vec<f64>,
-    pub(super) seen: Vec<(u32, u32, SeenCell)>,
-    pub(super) values: Vec<(u32, u32, f64)>,
+    pub(super) seen: Vec<(u32, FeatureId, SeenCell)>,
+    pub(super) values: Vec<(u32, ValueId, f64)>,
     pub(super) default_count: Vec<f64>,
     pub(super) default_missing: Vec<f64>,
     pub(super) default_moment: Vec<Moment>,
@@ -35,27 +35,27 @@ impl GroupInput {
     /// The groups numbered `wanted`, in that order.
     pub(in crate::models) fn of<G: Grouping>(
         stats: &FeatureStats<G>,
-        wanted: &[u32],
+        wanted: &[G::Group],
         space: &FeatureSpace,
     ) -> Self {
-        let top = wanted.iter().map(|&g| g as usize + 1).max().unwrap_or(0);
-        let mut place = vec![u32::MAX; top];
-        for (to, &group) in wanted.iter().enumerate() {
-            place[group as usize] = to as u32;
+        let top = wanted.iter().map(|g| g.index() + 1).max().unwrap_or(0);
+        let mut place = vec![u32::NONE; top];
+        for (to, group) in wanted.iter().enumerate() {
+            place[group.index()] = to as u32;
         }
-        let at = |g: u32| place.get(g as usize).copied().filter(|p| *p != u32::MAX);
+        let at = |g: u32| place.get(g.index()).copied().filter(|p| *p != u32::NONE);
+        let wanted = wanted.iter().map(|group| group.index() as u32);
         let (groups, dense_width) = (wanted.len(), space.dense_len());
         let mut input = GroupInput {
             groups,
             dense_width,
             dense: wanted
-                .iter()
-                .flat_map(|&g| (0..dense_width).map(move |d| stats.dense().get(g, d)))
+                .clone()
+                .flat_map(|g| (0..dense_width).map(move |d| stats.dense().get(g, d)))
                 .collect(),
-            rows: wanted.iter().map(|&g| stats.rows(g)).collect(),
+            rows: wanted.clone().map(|g| stats.rows(g)).collect(),
             open_rows: wanted
-                .iter()
-                .flat_map(|&g| (0..space.open_len() as u32).map(move |o| stats.open_rows(g, o)))
+                .flat_map(|g| (0..space.open_len() as u32).map(move |o| stats.open_rows(g, o)))
                 .collect(),
             count_totals: vec![0.0; groups],
             value_totals: vec![0.0; groups * space.category_len()],
@@ -74,7 +74,7 @@ impl GroupInput {
             default_value: vec![0.0; space.value_len()],
         };
         for &(g, f, ref cell) in &input.seen {
-            if space.sparse_kind(f) == crate::data::FeatureKind::Count {
+            if space.sparse_kind(f) == FeatureKind::Count {
                 let total = &mut input.count_totals[g as usize];
                 *total = (*total + cell.count).min(f64::MAX);
             }
@@ -106,16 +106,16 @@ impl GroupInput {
         flip(&mut self.count_totals, &all.count_totals);
         flip(&mut self.value_totals, &all.value_totals);
         for (_, f, cell) in all.seen {
-            let f = f as usize;
+            let f = f.index();
             self.default_count[f] = cell.count;
             self.default_missing[f] = cell.missing;
             self.default_moment[f] = cell.moment;
         }
         for (_, v, n) in all.values {
-            self.default_value[v as usize] = n;
+            self.default_value[v.index()] = n;
         }
         for (_, f, cell) in &mut self.seen {
-            let f = *f as usize;
+            let f = f.index();
             *cell = SeenCell {
                 count: (self.default_count[f] - cell.count).max(0.0),
                 missing: (self.default_missing[f] - cell.missing).max(0.0),
@@ -123,7 +123,7 @@ impl GroupInput {
             };
         }
         for (_, v, n) in &mut self.values {
-            *n = (self.default_value[*v as usize] - *n).max(0.0);
+            *n = (self.default_value[v.index()] - *n).max(0.0);
         }
         self
     }
@@ -150,8 +150,8 @@ impl GroupInput {
 }
 
 /// Counts, missing weights and moments of all pairs of group and sparse feature that occur.
-fn seen_cells<G: Grouping>(stats: &FeatureStats<G>) -> Vec<(u32, u32, SeenCell)> {
-    let mut cells: Vec<(u32, u32, SeenCell)> = Vec::new();
+fn seen_cells<G: Grouping>(stats: &FeatureStats<G>) -> Vec<(u32, FeatureId, SeenCell)> {
+    let mut cells: Vec<(u32, FeatureId, SeenCell)> = Vec::new();
     let empty = SeenCell::default();
     cells.extend(
         stats.counts().into_iter().map(|(g, f, n)| (g, f, SeenCell { count: n.0, ..empty })),

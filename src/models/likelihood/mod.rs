@@ -9,7 +9,7 @@ mod telling;
 pub(super) use groups::GroupInput;
 pub(super) use telling::telling;
 
-use crate::data::{FeatureKind, FeatureSpace, MISSING_CATEGORY, Rows};
+use crate::data::{FeatureId, FeatureKind, FeatureSpace, Id, MISSING_CATEGORY, Rows, ValueId};
 use crate::math::FixedState;
 use crate::stats::{FeatureStats, Moment, OneGroup};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
@@ -149,13 +149,13 @@ impl Likelihood {
             let (ids, values) = rows.sparse.row(r);
             for (&id, &x) in ids.iter().zip(values) {
                 if x.is_nan() {
-                    self.sparse.remove_zero(id, out);
+                    self.sparse.remove_zero(id.0, out);
                 } else {
-                    self.sparse.add(id, self.scales[id as usize].of(x), out);
+                    self.sparse.add(id.0, self.scales[id.index()].of(x), out);
                 }
             }
             for &value in rows.category_row(r).iter().filter(|v| **v != MISSING_CATEGORY) {
-                self.sparse.add(self.values_at + value, 1.0, out);
+                self.sparse.add(self.values_at + value.0, 1.0, out);
             }
         }
     }
@@ -260,7 +260,7 @@ impl Dense {
 /// The mean and standard deviation of every sparse number over all rows, zeros included.
 fn numeric_scales(pooled: &FeatureStats<OneGroup>, space: &FeatureSpace) -> Vec<Scale> {
     let mut scales = vec![Scale { centre: 0.0, sd: 1.0, limit: MANY }; space.sparse_len()];
-    let missing: HashMap<u32, f64, FixedState> =
+    let missing: HashMap<FeatureId, f64, FixedState> =
         pooled.missing().into_iter().map(|(_, f, n)| (f, n.0)).collect();
     for (_, f, moment) in pooled.moments() {
         let rows = match space.sparse_open(f) {
@@ -270,7 +270,7 @@ fn numeric_scales(pooled: &FeatureStats<OneGroup>, space: &FeatureSpace) -> Vec<
         let n = rows - missing.get(&f).copied().unwrap_or(0.0);
         let all = moment.with_zeros(n - moment.n);
         let sd = all.variance().filter(|v| *v > 0.0).unwrap_or(1.0).sqrt();
-        scales[f as usize] = Scale { centre: all.mean, sd, limit: FAR };
+        scales[f.index()] = Scale { centre: all.mean, sd, limit: FAR };
     }
     scales
 }
@@ -289,7 +289,7 @@ enum Class {
     /// A number never seen in a group whose rows are there: zero in all of them.
     Zero,
     Number {
-        feature: u32,
+        feature: FeatureId,
     },
     Value {
         column: u32,
@@ -329,8 +329,8 @@ impl TermsOf<'_> {
 
     /// A Gaussian over `t`; what a group of zeros with the variance of all rows would say is taken
     /// away, so that a group that never saw the feature has no terms.
-    fn number(&self, g: usize, f: u32, moment: Moment, missing: f64) -> Terms {
-        let scale = self.scales[f as usize];
+    fn number(&self, g: usize, f: FeatureId, moment: Moment, missing: f64) -> Terms {
+        let scale = self.scales[f.index()];
         let n = self.observed(g, self.space.sparse_open(f), missing);
         let moment = moment.with_zeros(n - moment.n);
         let variance = scale.sd * scale.sd;
@@ -364,7 +364,7 @@ impl TermsOf<'_> {
             Class::Count { count } => self.count(g, f64::from_bits(count)),
             Class::Zero => Terms::default(),
             Class::Number { feature } => {
-                let f = feature as usize;
+                let f = feature.index();
                 self.number(g, feature, self.input.default_moment[f], self.input.default_missing[f])
             }
             Class::Value { column, count } => self.value(g, column, f64::from_bits(count)),
@@ -372,13 +372,13 @@ impl TermsOf<'_> {
     }
 
     /// The class of sparse feature `f`.
-    fn class(&self, f: u32, all_observed: &[bool]) -> Class {
+    fn class(&self, f: FeatureId, all_observed: &[bool]) -> Class {
         let input = self.input;
         let open = self.space.sparse_open(f);
-        let (count, missing) = (input.default_count[f as usize], input.default_missing[f as usize]);
+        let (count, missing) = (input.default_count[f.index()], input.default_missing[f.index()]);
         match self.space.sparse_kind(f) {
             FeatureKind::Numeric => {
-                let unseen = input.default_moment[f as usize].n == 0.0 && missing == 0.0;
+                let unseen = input.default_moment[f.index()].n == 0.0 && missing == 0.0;
                 let observed = open.is_none_or(|o| all_observed[o as usize]);
                 if unseen && observed { Class::Zero } else { Class::Number { feature: f } }
             }
@@ -394,9 +394,8 @@ fn fit_sparse(
     scales: &[Scale],
     smoothing: f64,
 ) -> SparseWeights {
-    let features = space.sparse_len() as u32;
-    let is_count = |f: &u32| space.sparse_kind(*f) == FeatureKind::Count;
-    let count_features = (0..features).filter(is_count).count() as f64;
+    let is_count = |f: &FeatureId| space.sparse_kind(*f) == FeatureKind::Count;
+    let count_features = space.sparse.ids().filter(is_count).count() as f64;
     let terms = TermsOf { input, space, scales, smoothing, count_features };
     // Whether every group has rows of an open column: then what it never saw was zero.
     let all_observed: Vec<bool> = (0..space.open_len() as u32)
@@ -415,12 +414,12 @@ fn fit_sparse(
         class_of.push(id);
         open.push(from);
     };
-    for f in 0..features {
+    for f in space.sparse.ids() {
         classify(terms.class(f, &all_observed), space.sparse_open(f));
     }
-    for v in 0..space.value_len() as u32 {
+    for v in ValueId::all(space.value_len()) {
         let column = space.value_category(v).unwrap_or(0);
-        classify(Class::Value { column, count: input.default_value[v as usize].to_bits() }, None);
+        classify(Class::Value { column, count: input.default_value[v.index()].to_bits() }, None);
     }
 
     let mut seen = Vec::with_capacity(input.seen.len() + input.values.len());
@@ -431,11 +430,12 @@ fn fit_sparse(
             FeatureKind::Count => terms.count(g, cell.count),
             _ => terms.binary(g, space.sparse_open(f), cell.count, cell.missing),
         };
-        seen.push((group, f, of_cell));
+        seen.push((group, f.0, of_cell));
     }
+    let values_at = space.sparse_len() as u32;
     for &(group, v, n) in &input.values {
         let column = space.value_category(v).unwrap_or(0);
-        seen.push((group, features + v, terms.value(group as usize, column, n)));
+        seen.push((group, values_at + v.0, terms.value(group as usize, column, n)));
     }
     let class_terms = |class: usize, g: usize| terms.of_class(classes[class], g);
     SparseWeights::new(input.groups, class_of, &open, class_terms, seen)

@@ -2,7 +2,7 @@
 
 use super::groups::SeenCell;
 use super::{GroupInput, group_variance, numeric_scales};
-use crate::data::{FeatureKind, FeatureSpace};
+use crate::data::{FeatureId, FeatureKind, FeatureSpace, Id, LabelId, ValueId};
 use crate::stats::{ByLabel, FeatureStats, Moment, OneGroup};
 use std::cmp::Ordering;
 
@@ -21,7 +21,7 @@ pub(in crate::models) fn telling(
     features: &FeatureSpace,
     most: usize,
 ) -> Vec<Vec<(String, f64)>> {
-    let ids: Vec<u32> = (0..labels as u32).collect();
+    let ids: Vec<LabelId> = LabelId::all(labels).collect();
     let sides = Sides {
         inside: GroupInput::of(by_label, &ids, features),
         outside: GroupInput::of(by_label, &ids, features).outside(pooled, features),
@@ -37,16 +37,16 @@ pub(in crate::models) fn telling(
         .map(|y| {
             weights.clear();
             weights.extend((0..dense).map(|d| sides.dense(y, d, pooled)));
-            weights.extend((0..sparse).map(|f| sides.sparse(y, f as u32, cells.next(y, f))));
-            let values_of = 0..features.value_len();
-            weights.extend(values_of.map(|v| sides.value(y, v as u32, values.next(y, v))));
+            weights.extend(FeatureId::all(sparse).map(|f| sides.sparse(y, f, cells.next(y, f))));
+            let values_of = ValueId::all(features.value_len());
+            weights.extend(values_of.map(|v| sides.value(y, v, values.next(y, v))));
             let name = |i: usize| match i {
                 d if d < dense => Some(features.dense_name(d as u32).to_string()),
                 f if f < dense + sparse => {
-                    Some(features.sparse_name((f - dense) as u32).to_string())
+                    Some(features.sparse_name(FeatureId::new(f - dense)).to_string())
                 }
                 v => features
-                    .value((v - dense - sparse) as u32)
+                    .value(ValueId::new(v - dense - sparse))
                     .map(|(column, value)| format!("{column}={value}")),
             };
             largest(&weights, most)
@@ -71,25 +71,25 @@ fn largest(weights: &[f64], most: usize) -> Vec<usize> {
     places
 }
 
-/// Pairs of label and feature that occur, to be asked for in order.
-struct Cells {
-    pairs: Vec<(u32, u32)>,
+/// Pairs of label and feature (or value) that occur, to be asked for in order.
+struct Cells<I> {
+    pairs: Vec<(u32, I)>,
     /// The places of the pairs, by label and then by feature.
     order: Vec<usize>,
     at: usize,
 }
 
-impl Cells {
-    fn new(pairs: Vec<(u32, u32)>) -> Self {
+impl<I: Id> Cells<I> {
+    fn new(pairs: Vec<(u32, I)>) -> Self {
         let mut order: Vec<usize> = (0..pairs.len()).collect();
         order.sort_by_key(|&i| pairs[i]);
         Cells { pairs, order, at: 0 }
     }
 
     /// The place of a pair, if it occurs.
-    fn next(&mut self, label: usize, feature: usize) -> Option<usize> {
+    fn next(&mut self, label: usize, feature: I) -> Option<usize> {
         let place = *self.order.get(self.at)?;
-        if self.pairs[place] != (label as u32, feature as u32) {
+        if self.pairs[place] != (label as u32, feature) {
             return None;
         }
         self.at += 1;
@@ -114,8 +114,8 @@ impl Sides<'_> {
     }
 
     /// The weight of sparse feature `f`, which is at `cell` if it was seen with label `y`.
-    fn sparse(&self, y: usize, f: u32, cell: Option<usize>) -> f64 {
-        let (open, at) = (self.features.sparse_open(f), f as usize);
+    fn sparse(&self, y: usize, f: FeatureId, cell: Option<usize>) -> f64 {
+        let (open, at) = (self.features.sparse_open(f), f.index());
         // Nothing was seen inside: all that was seen is outside.
         let never = (SeenCell::default(), self.all_of(at));
         let (mine, other) = cell.map_or(never, |i| (self.inside.seen[i].2, self.outside.seen[i].2));
@@ -154,11 +154,11 @@ impl Sides<'_> {
     }
 
     /// The weight of category value `v`, which is at `cell` if it was seen with label `y`.
-    fn value(&self, y: usize, v: u32, cell: Option<usize>) -> f64 {
+    fn value(&self, y: usize, v: ValueId, cell: Option<usize>) -> f64 {
         let Some(column) = self.features.value_category(v) else {
             return 0.0;
         };
-        let all = self.outside.default_value[v as usize];
+        let all = self.outside.default_value[v.index()];
         let (mine, other) =
             cell.map_or((0.0, all), |i| (self.inside.values[i].2, self.outside.values[i].2));
         // The rows in which the column has a value.

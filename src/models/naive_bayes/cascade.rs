@@ -1,6 +1,7 @@
 //! Labels one by one, and what each says about those after it.
 
 use super::fit::NaiveBayes;
+use crate::data::{Id, LabelId};
 
 /// What labels say about the labels picked with them, and about the size of the set.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ const CELLS_PER_PAIR: usize = 4;
 /// A label seen with another one.
 #[derive(Debug, Clone, Copy)]
 struct SeenPair {
-    label: u32,
+    label: LabelId,
     /// The weight of the rows with both.
     n: f64,
     /// What having been seen adds to the term of an unseen pair.
@@ -37,7 +38,7 @@ struct SeenPair {
 }
 
 impl SeenPair {
-    fn new(label: u32, n: f64, s: f64) -> Self {
+    fn new(label: LabelId, n: f64, s: f64) -> Self {
         SeenPair { label, n, more: ((n + s) / s).ln() }
     }
 }
@@ -49,14 +50,14 @@ impl LabelEvidence {
         let sizes: Vec<u32> = counts.filter(|(_, n)| **n > 0.0).map(|(m, _)| m as u32).collect();
         let mut pairs = vec![Vec::new(); labels];
         for (a, b, n) in state.pairs.entries() {
-            pairs[a as usize].push(SeenPair::new(b, n, s));
-            pairs[b as usize].push(SeenPair::new(a, n, s));
+            pairs[a.index()].push(SeenPair::new(b, n, s));
+            pairs[b.index()].push(SeenPair::new(a, n, s));
         }
         pairs.iter_mut().for_each(|seen| seen.sort_unstable_by_key(|p| p.label));
         let mut evidence = LabelEvidence {
             smoothing: s,
             labels,
-            known: (0..labels as u32).filter(|&y| state.labels.get(y) > 0.0).count(),
+            known: LabelId::all(labels).filter(|&y| state.labels.get(y) > 0.0).count(),
             size_count_ln: vec![0.0; sizes.len() * labels],
             sizes,
             size_total_ln: vec![0.0; labels],
@@ -64,7 +65,7 @@ impl LabelEvidence {
             pairs,
             table: Vec::new(),
         };
-        for y in 0..labels as u32 {
+        for y in LabelId::all(labels) {
             (0..evidence.sizes.len()).for_each(|i| evidence.refresh_count(state, y, i));
             evidence.refresh_totals(state, y);
         }
@@ -80,7 +81,7 @@ impl LabelEvidence {
                 let start = self.table.len();
                 self.table.extend_from_slice(&self.unseen_pair_ln);
                 let row = &mut self.table[start..];
-                seen.iter().for_each(|pair| row[pair.label as usize] += pair.more);
+                seen.iter().for_each(|pair| row[pair.label.index()] += pair.more);
             }
         }
         self
@@ -91,21 +92,21 @@ impl LabelEvidence {
         self.labels
     }
 
-    fn refresh_count(&mut self, state: &NaiveBayes, y: u32, size_at: usize) {
+    fn refresh_count(&mut self, state: &NaiveBayes, y: LabelId, size_at: usize) {
         let n = state.size_given_label.get(y, self.sizes[size_at]);
-        self.size_count_ln[size_at * self.labels + y as usize] = (n + self.smoothing).ln();
+        self.size_count_ln[size_at * self.labels + y.index()] = (n + self.smoothing).ln();
     }
 
-    fn refresh_totals(&mut self, state: &NaiveBayes, y: u32) {
+    fn refresh_totals(&mut self, state: &NaiveBayes, y: LabelId) {
         let (s, n) = (self.smoothing, state.labels.get(y));
-        self.size_total_ln[y as usize] = (n + s * self.sizes.len() as f64).ln();
+        self.size_total_ln[y.index()] = (n + s * self.sizes.len() as f64).ln();
         let others = (self.known as f64 - 1.0).max(1.0);
-        self.unseen_pair_ln[y as usize] = (s / (n + s * others)).ln();
+        self.unseen_pair_ln[y.index()] = (s / (n + s * others)).ln();
     }
 
     /// Takes over a row with all `labels`, known ones in a size that was seen, which counts `weight`
     /// and is in `state`.
-    pub(super) fn add_row(&mut self, state: &NaiveBayes, labels: &[u32], weight: f64) {
+    pub(super) fn add_row(&mut self, state: &NaiveBayes, labels: &[LabelId], weight: f64) {
         let size_at = self.sizes.binary_search(&(labels.len() as u32));
         for (i, &y) in labels.iter().enumerate() {
             if let Ok(size_at) = size_at {
@@ -116,13 +117,14 @@ impl LabelEvidence {
         }
     }
 
-    fn add_pair(&mut self, a: u32, b: u32, weight: f64) {
-        let find = |seen: &[SeenPair], label: u32| seen.binary_search_by_key(&label, |p| p.label);
-        let (of_a, of_b) = (find(&self.pairs[a as usize], b), find(&self.pairs[b as usize], a));
-        let n = of_a.map_or(0.0, |i| self.pairs[a as usize][i].n) + weight;
+    fn add_pair(&mut self, a: LabelId, b: LabelId, weight: f64) {
+        let find =
+            |seen: &[SeenPair], label: LabelId| seen.binary_search_by_key(&label, |p| p.label);
+        let (of_a, of_b) = (find(&self.pairs[a.index()], b), find(&self.pairs[b.index()], a));
+        let n = of_a.map_or(0.0, |i| self.pairs[a.index()][i].n) + weight;
         let pair = SeenPair::new(b, n, self.smoothing);
         for (label, found, pair) in [(a, of_a, pair), (b, of_b, SeenPair { label: a, ..pair })] {
-            let seen = &mut self.pairs[label as usize];
+            let seen = &mut self.pairs[label.index()];
             match found {
                 Ok(i) => seen[i] = pair,
                 Err(i) => seen.insert(i, pair),
@@ -131,12 +133,12 @@ impl LabelEvidence {
     }
 
     /// ln P(m | y).
-    pub(super) fn size_ln(&self, size: u32, y: usize) -> f64 {
+    pub(super) fn size_ln(&self, size: u32, y: LabelId) -> f64 {
         let count_ln = match self.sizes.binary_search(&size) {
-            Ok(i) => self.size_count_ln[i * self.labels + y],
+            Ok(i) => self.size_count_ln[i * self.labels + y.index()],
             Err(_) => self.smoothing.ln(),
         };
-        count_ln - self.size_total_ln[y]
+        count_ln - self.size_total_ln[y.index()]
     }
 
     /// Adds ln P(m | y) for every label, up to a constant.
@@ -148,17 +150,17 @@ impl LabelEvidence {
     }
 
     /// Adds ln P(picked | y) for every label y and makes `picked` impossible.
-    pub(super) fn pick(&self, picked: u32, scores: &mut [f64]) {
-        let start = picked as usize * self.labels;
+    pub(super) fn pick(&self, picked: LabelId, scores: &mut [f64]) {
+        let start = picked.index() * self.labels;
         if let Some(row) = self.table.get(start..start + self.labels) {
             add(scores, row);
         } else {
             add(scores, &self.unseen_pair_ln);
-            for pair in &self.pairs[picked as usize] {
-                scores[pair.label as usize] += pair.more;
+            for pair in &self.pairs[picked.index()] {
+                scores[pair.label.index()] += pair.more;
             }
         }
-        scores[picked as usize] = f64::NEG_INFINITY;
+        scores[picked.index()] = f64::NEG_INFINITY;
     }
 
     /// The cascade of Eq. 9: the best label, then the best given that one, until there are `size`.
@@ -169,12 +171,12 @@ impl LabelEvidence {
         scores: &mut [f64],
         size: u32,
         best: impl Fn(&[f64]) -> u32,
-        picked: &mut Vec<u32>,
+        picked: &mut Vec<LabelId>,
     ) {
         picked.clear();
         self.add_size(size, scores);
         for _ in 0..(size as usize).min(self.known) {
-            let best = best(scores);
+            let best = LabelId(best(scores));
             picked.push(best);
             if picked.len() < size as usize {
                 self.pick(best, scores);

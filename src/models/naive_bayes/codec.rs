@@ -3,7 +3,7 @@
 use super::super::{CheckedSpec, Learner};
 use super::fit::NaiveBayes;
 use super::params::Params;
-use crate::data::Space;
+use crate::data::{Id, Space};
 use crate::error::{Error, Result};
 use crate::stats::{
     FeatureStats, LabelCounts, LabelPairs, SetSizes, SizeGivenLabel, State, StateReader,
@@ -34,13 +34,13 @@ pub(super) fn resume(spec: &CheckedSpec, space: &Space, state: &State) -> Result
         by_size: Arc::new(FeatureStats::decode(reader.nested("features_by_size")?)?),
     };
     let (labels, sizes) = (space.labels.len(), space.labels.len() + 1);
-    let inside = |rows: usize, columns: usize, (row, column, _): (u32, u32, f64)| {
-        (row as usize) < rows && (column as usize) < columns
-    };
     let fits = learner.labels.as_slice().len() <= labels
         && learner.sizes.as_slice().len() <= sizes
-        && learner.pairs.entries().all(|e| inside(labels, labels, e))
-        && learner.size_given_label.entries().all(|e| inside(labels, sizes, e))
+        && learner.pairs.entries().all(|(a, b, _)| a.max(b).index() < labels)
+        && learner
+            .size_given_label
+            .entries()
+            .all(|(y, m, _)| y.index() < labels && (m as usize) < sizes)
         && learner.by_label.fits(labels, &space.features)
         && learner.by_size.fits(sizes, &space.features);
     if !fits {

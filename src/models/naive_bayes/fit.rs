@@ -103,7 +103,7 @@ impl Learner for NaiveBayes {
     }
 
     fn used(&self, space: &Space) -> Used {
-        let labels = (0..space.labels.len() as u32).map(|y| self.labels.get(y) > 0.0).collect();
+        let labels = space.labels.ids().map(|y| self.labels.get(y) > 0.0).collect();
         let mut used = Used { labels, ..Used::none(space) };
         self.by_size.mark_used(&mut used);
         used

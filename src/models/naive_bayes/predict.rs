@@ -6,7 +6,7 @@ use super::cascade::{LabelEvidence, best};
 use super::fit::NaiveBayes;
 use super::params::{Params, Rule, Size};
 use super::size::SizePosterior;
-use crate::data::{FeatureSpace, LabelSets, Rows, Space};
+use crate::data::{FeatureSpace, Id, LabelId, LabelSets, Rows, Space};
 use crate::decide::Decision;
 use crate::error::{Error, Result};
 use crate::math::{log_sum_exp, top_k};
@@ -42,7 +42,7 @@ impl Cascade {
         let total = state.sizes.total();
         let evidence = LabelEvidence::fit(state, labels).settled();
         let sizes = params.allowed_sizes(&evidence.sizes);
-        let ids: Vec<u32> = (0..labels as u32).collect();
+        let ids: Vec<LabelId> = space.labels.ids().collect();
         let features = space.features.clone();
         let pooled = state.by_size.pooled();
         let fit = |input: GroupInput| Likelihood::fit(&input, &pooled, &features, s);
@@ -71,7 +71,7 @@ impl Cascade {
     /// Likelihoods of the rows without each label.
     fn outside_labels(&self) -> &Likelihood {
         self.outside_labels.get_or_init(|| {
-            let ids: Vec<u32> = (0..self.labels as u32).collect();
+            let ids: Vec<LabelId> = LabelId::all(self.labels).collect();
             let input = GroupInput::of(&self.by_label, &ids, &self.features)
                 .outside(&self.pooled, &self.features);
             Likelihood::fit(&input, &self.pooled, &self.features, self.params.smoothing)

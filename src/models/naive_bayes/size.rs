@@ -2,6 +2,7 @@
 
 use super::cascade::{LabelEvidence, best};
 use super::fit::NaiveBayes;
+use crate::data::{Id, LabelId};
 
 /// The power of the number of features by which `size=labels` divides the evidence of features.
 ///
@@ -42,7 +43,7 @@ impl SizePosterior {
         };
         (0..posterior.sizes.len()).for_each(|i| posterior.refresh_prior(state, i));
         posterior.refresh_none(state, evidence);
-        let labels: Vec<u32> = (0..width as u32 - 1).collect();
+        let labels: Vec<LabelId> = LabelId::all(width - 1).collect();
         posterior.refresh_labels(evidence, &labels);
         posterior
     }
@@ -72,11 +73,11 @@ impl SizePosterior {
     }
 
     /// Takes what the `labels` say about sizes from `evidence` anew.
-    pub(super) fn refresh_labels(&mut self, evidence: &LabelEvidence, labels: &[u32]) {
+    pub(super) fn refresh_labels(&mut self, evidence: &LabelEvidence, labels: &[LabelId]) {
         for (i, &m) in self.sizes.iter().enumerate() {
             for &y in labels {
-                let at = i * (evidence.labels() + 1) + y as usize;
-                self.given[at] = evidence.size_ln(m, y as usize).exp();
+                let at = i * (evidence.labels() + 1) + y.index();
+                self.given[at] = evidence.size_ln(m, y).exp();
             }
         }
     }

@@ -7,6 +7,7 @@ mod edges;
 mod insight;
 
 use super::fit::NaiveBayes;
+use crate::data::{Id, LabelId};
 use crate::math::Sequence as Dice;
 use crate::models::{Model, Registry, Trainer};
 use arrow::array::{

@@ -1,7 +1,7 @@
 //! A row store as an Arrow row.
 
 use super::{Keep, RowStore, RowTable};
-use crate::data::{Csr, LabelSets, MISSING_CATEGORY, Rows, Space};
+use crate::data::{Csr, FeatureId, LabelId, LabelSets, MISSING_CATEGORY, Rows, Space, ValueId};
 use crate::error::{Error, Result};
 use crate::stats::{State, StateReader, StateWriter};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ pub(super) fn encode(store: &RowStore) -> Result<State> {
     writer.f64s("counts", table.counts.iter().map(|&n| n as f64));
     writer.f64s("dense", rows.dense.iter().copied());
     writer.u32s("sparse_offsets", rows.sparse.offsets().iter().copied());
-    writer.u32s("sparse_ids", rows.sparse.ids().iter().copied());
+    writer.u32s("sparse_ids", rows.sparse.ids().iter().map(|f| f.0));
     writer.f64s("sparse_values", rows.sparse.values().iter().copied());
-    writer.u32s("categories", rows.categories.iter().copied());
+    writer.u32s("categories", rows.categories.iter().map(|v| v.0));
     let absent = rows.open_present.iter().zip(0..).filter(|(there, _)| !**there);
     writer.u32s("open_absent", absent.map(|(_, at)| at));
     writer.u32s("label_offsets", rows.labels.offsets().iter().copied());
-    writer.u32s("label_ids", rows.labels.ids().iter().copied());
+    writer.u32s("label_ids", rows.labels.ids().iter().map(|y| y.0));
     Ok(writer.finish())
 }
 
@@ -62,11 +62,11 @@ pub(super) fn decode(keep: Keep, space: &Space, state: &State) -> Result<RowStor
     rows.sparse = Csr::default();
     for range in ranges(reader.u32s("sparse_offsets")?, len, ids.len(), "sparse_offsets")? {
         ascending(&ids[range.clone()], features.sparse_len(), "sparse_ids")?;
-        range.for_each(|i| rows.sparse.push(ids[i], values[i]));
+        range.for_each(|i| rows.sparse.push(FeatureId(ids[i]), values[i]));
         rows.sparse.end_row();
     }
 
-    rows.categories = reader.u32s("categories")?.to_vec();
+    rows.categories = reader.u32s("categories")?.iter().copied().map(ValueId).collect();
     check(rows.categories.len() == len * rows.category_width, "categories")?;
     for (at, &value) in rows.categories.iter().enumerate() {
         let column = (at % rows.category_width.max(1)) as u32;
@@ -85,7 +85,7 @@ pub(super) fn decode(keep: Keep, space: &Space, state: &State) -> Result<RowStor
     rows.labels = LabelSets::default();
     for range in ranges(reader.u32s("label_offsets")?, len, ids.len(), "label_offsets")? {
         ascending(&ids[range.clone()], space.labels.len(), "label_ids")?;
-        rows.labels.push(ids[range].iter().copied());
+        rows.labels.push(ids[range].iter().copied().map(LabelId));
     }
     finish(keep, space, reader.u32s("dropped")?, counts, rows)
 }

@@ -6,7 +6,7 @@ mod table;
 pub(crate) use table::NameHashes;
 pub use table::RowTable;
 
-use crate::data::{DROPPED, MISSING_CATEGORY, Remap, Rows, Space, Used};
+use crate::data::{Id, LabelId, MISSING_CATEGORY, Remap, Rows, Space, Used};
 use crate::error::{Error, Result};
 use crate::math::FixedState;
 use crate::stats::State;
@@ -160,11 +160,11 @@ impl RowStore {
 
     /// Marks the names that stand in rows.
     pub fn mark_used(&self, used: &mut Used) {
-        let mark = |slots: &mut Vec<bool>, id: u32| {
-            if let Some(slot) = slots.get_mut(id as usize) {
+        fn mark<I: Id>(slots: &mut [bool], id: I) {
+            if let Some(slot) = slots.get_mut(id.index()) {
                 *slot = true;
             }
-        };
+        }
         let rows = &self.table.rows;
         for row in self.arrival() {
             let row = row as usize;
@@ -205,8 +205,8 @@ impl RowStore {
 
     /// Whether a label that stands in a row is dropped by `ids`.
     pub fn loses_labels(&self, ids: &Remap) -> bool {
-        let lost = |y: &u32| ids.labels[*y as usize] == DROPPED;
-        ids.labels.contains(&DROPPED)
+        let lost = |y: &LabelId| ids.labels[y.index()] == LabelId::NONE;
+        ids.labels.contains(&LabelId::NONE)
             && (self.gone..self.table.len()).any(|r| self.table.rows.labels.row(r).iter().any(lost))
     }
 

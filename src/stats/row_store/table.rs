@@ -1,6 +1,6 @@
 //! Distinct rows, each with its key and how often it was seen.
 
-use crate::data::{DROPPED, MISSING_CATEGORY, Remap, Rows, Space};
+use crate::data::{FeatureId, Id, LabelId, MISSING_CATEGORY, Remap, Rows, Space, ValueId};
 use crate::math::{STEP, content_hash, mix};
 
 /// Distinct rows: columns, and for each row how often it was seen.
@@ -81,12 +81,12 @@ impl NameHashes {
         let features = &space.features;
         self.labels.resize(self.labels.len().max(space.labels.len()), 0);
         let news = self.numbered..space.labels.len();
-        news.for_each(|y| self.labels[y] = hash(space.labels.name(y as u32)));
+        news.for_each(|y| self.labels[y] = hash(space.labels.name(LabelId::new(y))));
         self.numbered = self.numbered.max(space.labels.len());
         let news = self.sparse.len()..features.sparse_len();
-        self.sparse.extend(news.map(|f| hash(features.sparse_name(f as u32))));
+        self.sparse.extend(news.map(|f| hash(features.sparse_name(FeatureId::new(f)))));
         let news = self.values.len()..features.value_len();
-        let value = |v: usize| features.value(v as u32).map_or(0, |(_, value)| hash(value));
+        let value = |v: usize| features.value(ValueId::new(v)).map_or(0, |(_, value)| hash(value));
         self.values.extend(news.map(value));
     }
 
@@ -99,9 +99,9 @@ impl NameHashes {
     /// The names of labels under the numbers of `ids`.
     pub(super) fn labels_under(&self, ids: &Remap) -> Self {
         let mut out = NameHashes::default();
-        let named = self.labels.iter().zip(&ids.labels).filter(|(_, y)| **y != DROPPED);
+        let named = self.labels.iter().zip(&ids.labels).filter(|(_, y)| **y != LabelId::NONE);
         for (&hash, &y) in named {
-            out.know(y as usize, hash);
+            out.know(y.index(), hash);
         }
         out
     }
@@ -119,14 +119,14 @@ impl NameHashes {
     }
 
     /// What the labels of a row add to its key.
-    fn of_labels(&self, labels: impl Iterator<Item = u32>) -> u128 {
-        let set = labels.map(|y| scatter(self.labels[y as usize]));
+    fn of_labels(&self, labels: impl Iterator<Item = LabelId>) -> u128 {
+        let set = labels.map(|y| scatter(self.labels[y.index()]));
         u128::from(set.fold(0u64, u64::wrapping_add))
     }
 
     /// The key of a row whose key was `key`, without those of its `labels` that `ids` drops.
-    pub(super) fn key_without(&self, key: u128, labels: &[u32], ids: &Remap) -> u128 {
-        let left = labels.iter().copied().filter(|&y| ids.labels[y as usize] != DROPPED);
+    pub(super) fn key_without(&self, key: u128, labels: &[LabelId], ids: &Remap) -> u128 {
+        let left = labels.iter().copied().filter(|&y| ids.labels[y.index()] != LabelId::NONE);
         key ^ self.of_labels(labels.iter().copied()) ^ self.of_labels(left)
     }
 
@@ -138,7 +138,7 @@ impl NameHashes {
             self.bytes.extend(bits.to_le_bytes());
         }
         for &value in rows.category_row(row) {
-            let hash = if value == MISSING_CATEGORY { 0 } else { self.values[value as usize] };
+            let hash = if value == MISSING_CATEGORY { 0 } else { self.values[value.index()] };
             self.bytes.extend(hash.to_le_bytes());
         }
         for open in 0..rows.open_width as u32 {
@@ -150,7 +150,7 @@ impl NameHashes {
             let (ids, values) = rows.sparse.row(row);
             for (&id, &x) in ids.iter().zip(values).filter(|e| *e.1 != 0.0) {
                 let bits = if x.is_nan() { u64::MAX } else { x.to_bits() };
-                let entry = scatter(self.sparse[id as usize] ^ scatter(bits));
+                let entry = scatter(self.sparse[id.index()] ^ scatter(bits));
                 low = low.wrapping_add(entry);
                 high = high.wrapping_add(scatter(entry));
             }

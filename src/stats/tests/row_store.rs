@@ -1,7 +1,7 @@
 //! Stored rows: the laws of statistics, bounds, and bytes that are not a store.
 
 use super::*;
-use crate::data::{DROPPED, Space, Used};
+use crate::data::{Space, Used};
 use crate::error::ErrorKind;
 use std::sync::Arc;
 
@@ -238,7 +238,11 @@ fn keys_do_not_depend_on_numbers() {
     for value in turned(5) {
         there.features.intern_value(u32::from(value >= 3), &format!("v{value}"));
     }
-    let ids = Remap { labels: turned(LABELS), sparse: turned(SPARSE), values: turned(5) };
+    let ids = Remap {
+        labels: turned(LABELS).into_iter().map(LabelId).collect(),
+        sparse: turned(SPARSE).into_iter().map(FeatureId).collect(),
+        values: turned(5).into_iter().map(ValueId).collect(),
+    };
     let rows = [Row::with_labels(&[0, 3]), Row::with_labels(&[1])];
     let mut here = RowStore::new(Keep::All);
     here.observe(&assemble(&rows), &names()).unwrap();
@@ -295,7 +299,7 @@ fn labels_can_leave_their_rows() {
     let rows = [&[0, 1][..], &[1], &[0], &[2]].map(Row::with_labels);
     let expected = [&[1][..], &[1], &[], &[2]].map(Row::with_labels);
     let mut ids = Remap::identity(&names());
-    ids.labels[0] = DROPPED;
+    ids.labels[0] = LabelId::NONE;
     for keep in [Keep::All, Keep::Sample(9), Keep::Last(9)] {
         let of = |rows: &[Row]| {
             let mut store = RowStore::new(keep);

@@ -1,7 +1,7 @@
 //! Votes and bags.
 
 use super::*;
-use crate::data::Rows;
+use crate::data::{Id, LabelId, Rows};
 use crate::math::sigmoid;
 use crate::models::base::LogOdds;
 use crate::models::chains::params::{ECC, Method, Params};
@@ -13,7 +13,7 @@ use std::ops::Range;
 #[derive(Debug)]
 struct Fixed {
     log_odds: [f64; 2],
-    order: [u32; 2],
+    order: [LabelId; 2],
     shift: f64,
 }
 
@@ -27,8 +27,8 @@ impl LogOdds for Fixed {
         range.for_each(|_| out.extend(self.log_odds));
     }
 
-    fn parents(&self, task: usize) -> Vec<(u32, f64)> {
-        let last = self.order[1] as usize == task;
+    fn parents(&self, task: usize) -> Vec<(LabelId, f64)> {
+        let last = self.order[1].index() == task;
         if last { vec![(self.order[0], self.shift)] } else { Vec::new() }
     }
 }
@@ -38,9 +38,9 @@ fn votes(vote: &str) -> Vec<f64> {
     let spec = CheckedSpec::try_new(&Spec { name: "ecc".into(), args: vec![vote] }, ECC).unwrap();
     let params = Params::try_new(&spec, Method::Ensemble).unwrap();
     let chains = [
-        Fixed { log_odds: [0.3, -0.5], order: [0, 1], shift: 1.0 },
-        Fixed { log_odds: [-0.2, -1.0], order: [1, 0], shift: 5.0 },
-        Fixed { log_odds: [0.4, 0.1], order: [1, 0], shift: -2.0 },
+        Fixed { log_odds: [0.3, -0.5], order: [0, 1].map(LabelId), shift: 1.0 },
+        Fixed { log_odds: [-0.2, -1.0], order: [1, 0].map(LabelId), shift: 5.0 },
+        Fixed { log_odds: [0.4, 0.1], order: [1, 0].map(LabelId), shift: -2.0 },
     ];
     let orders = chains.iter().map(|c| c.order.to_vec()).collect();
     let scores = chains.into_iter().map(|c| Arc::new(c) as Arc<dyn LogOdds>).collect();

@@ -1,7 +1,7 @@
 //! Searches over label sets against enumeration.
 
 use super::*;
-use crate::data::Rows;
+use crate::data::{Id, LabelId, Rows};
 use crate::math::sigmoid;
 use crate::models::base::LogOdds;
 use crate::models::chains::decode::Chain;
@@ -10,14 +10,14 @@ use std::ops::Range;
 /// A chain with random weights.
 #[derive(Debug)]
 struct Random {
-    order: Vec<u32>,
+    order: Vec<LabelId>,
     shift: Vec<f64>,
 }
 
 impl Random {
     fn new(labels: usize, seed: u64) -> Self {
-        let mut order: Vec<u32> = (0..labels as u32).collect();
-        order.sort_by_key(|&y| (noise(seed * 7919 + u64::from(y)) * 1e9) as u64);
+        let mut order: Vec<LabelId> = LabelId::all(labels).collect();
+        order.sort_by_key(|y| (noise(seed * 7919 + y.index() as u64) * 1e9) as u64);
         let shift = (0..labels * labels).map(|i| 5.0 * noise(seed * 104_729 + i as u64) - 2.5);
         Random { shift: shift.collect(), order }
     }
@@ -25,12 +25,12 @@ impl Random {
     /// P(set | x), straight from the definition.
     fn probability(&self, log_odds: &[f64], set: u32) -> f64 {
         let labels = self.order.len();
-        let on = |y: u32| set >> y & 1 == 1;
+        let on = |y: LabelId| set >> y.0 & 1 == 1;
         let mut p = 1.0;
         for (i, &y) in self.order.iter().enumerate() {
             let before = self.order[..i].iter().filter(|j| on(**j));
-            let shift: f64 = before.map(|&j| self.shift[j as usize * labels + y as usize]).sum();
-            let z = log_odds[y as usize] + shift;
+            let shift: f64 = before.map(|j| self.shift[j.index() * labels + y.index()]).sum();
+            let z = log_odds[y.index()] + shift;
             p *= if on(y) { sigmoid(z) } else { sigmoid(-z) };
         }
         p
@@ -44,10 +44,10 @@ impl LogOdds for Random {
 
     fn write(&self, _rows: &Rows, _range: Range<usize>, _out: &mut Vec<f64>) {}
 
-    fn parents(&self, task: usize) -> Vec<(u32, f64)> {
+    fn parents(&self, task: usize) -> Vec<(LabelId, f64)> {
         let labels = self.order.len();
-        let place = self.order.iter().position(|&y| y as usize == task).unwrap();
-        let weight = |&j: &u32| (j, self.shift[j as usize * labels + task]);
+        let place = self.order.iter().position(|y| y.index() == task).unwrap();
+        let weight = |&j: &LabelId| (j, self.shift[j.index() * labels + task]);
         self.order[..place].iter().map(weight).collect()
     }
 }
@@ -59,8 +59,8 @@ fn example(labels: usize, seed: u64) -> (Random, Chain, Vec<f64>) {
     (random, chain, log_odds)
 }
 
-fn set_of(labels: &[u32]) -> u32 {
-    labels.iter().fold(0, |set, y| set | 1 << y)
+fn set_of(labels: &[LabelId]) -> u32 {
+    labels.iter().fold(0, |set, y| set | 1 << y.0)
 }
 
 #[test]
@@ -129,14 +129,15 @@ fn the_model_predicts_the_best_set() {
         assert_eq!(sets.len(), 64);
         let total: f64 = sets.iter().map(|s| s.probability).sum();
         assert!((total - 1.0).abs() < 1e-9, "all sets together have {total}");
-        let best: Vec<String> = sets[0].labels.iter().map(|y| format!("l{y:02}")).collect();
+        let best: Vec<String> = sets[0].labels.iter().map(|y| format!("l{:02}", y.0)).collect();
         assert_eq!(*set, best);
-        for y in 0..6u32 {
+        for y in LabelId::all(6) {
             let with = sets.iter().filter(|s| s.labels.contains(&y)).map(|s| s.probability);
-            let p = sigmoid(marginal[row * 6 + y as usize]);
+            let p = sigmoid(marginal[row * 6 + y.index()]);
             assert!((with.sum::<f64>() - p).abs() < 1e-9);
         }
-        let each: Vec<u32> = (0..6).filter(|&y| marginal[row * 6 + y as usize] >= 0.0).collect();
+        let on = |y: &LabelId| marginal[row * 6 + y.index()] >= 0.0;
+        let each: Vec<LabelId> = LabelId::all(6).filter(on).collect();
         unlike += usize::from(each != sets[0].labels);
     }
     assert!(

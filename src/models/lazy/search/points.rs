@@ -1,7 +1,7 @@
 //! Points, and how far they are apart.
 
 use super::Distance;
-use crate::data::{Csr, MISSING_CATEGORY};
+use crate::data::{Csr, FeatureId, Id, MISSING_CATEGORY, ValueId};
 
 /// The squares of points whose sums of products are exact.
 const WHOLE: f64 = (1u64 << 48) as f64;
@@ -13,7 +13,7 @@ pub(super) struct Points {
     pub(super) dense: Vec<f64>,
     pub(super) width: usize,
     pub(super) sparse: Csr,
-    pub(super) categories: Vec<u32>,
+    pub(super) categories: Vec<ValueId>,
     pub(super) category_width: usize,
     /// For each point, the sum of the squares of its coordinates.
     pub(super) squares: Vec<f64>,
@@ -26,7 +26,7 @@ impl Points {
         len: usize,
         (dense, width): (Vec<f64>, usize),
         sparse: Csr,
-        (categories, category_width): (Vec<u32>, usize),
+        (categories, category_width): (Vec<ValueId>, usize),
     ) -> Self {
         let (squares, known) = (Vec::new(), Vec::new());
         let mut points =
@@ -47,7 +47,7 @@ impl Points {
         &self.dense[i * self.width..(i + 1) * self.width]
     }
 
-    pub(super) fn category(&self, i: usize) -> &[u32] {
+    pub(super) fn category(&self, i: usize) -> &[ValueId] {
         &self.categories[i * self.category_width..(i + 1) * self.category_width]
     }
 
@@ -129,8 +129,8 @@ impl Points {
         let ((a, x), (b, y)) = (self.sparse.row(i), other.sparse.row(j));
         let (mut p, mut q, mut sum) = (0, 0, 0.0);
         while p < a.len() || q < b.len() {
-            let here = a.get(p).copied().unwrap_or(u32::MAX);
-            let there = b.get(q).copied().unwrap_or(u32::MAX);
+            let here = a.get(p).copied().unwrap_or(FeatureId::NONE);
+            let there = b.get(q).copied().unwrap_or(FeatureId::NONE);
             sum +=
                 f(if here <= there { x[p] } else { 0.0 }, if there <= here { y[q] } else { 0.0 });
             p += usize::from(here <= there);
@@ -141,7 +141,8 @@ impl Points {
 
     /// Categories that differ count one; one that is missing here or there counts one half.
     fn categories_apart(&self, i: usize, other: &Points, j: usize) -> f64 {
-        let apart = |(&x, &y): (&u32, &u32)| match (x == MISSING_CATEGORY, y == MISSING_CATEGORY) {
+        let missing = |v: &ValueId| *v == MISSING_CATEGORY;
+        let apart = |(x, y): (&ValueId, &ValueId)| match (missing(x), missing(y)) {
             (true, true) => 0.0,
             (false, false) if x == y => 0.0,
             (false, false) => 1.0,

@@ -2,7 +2,7 @@
 
 use super::Distance;
 use super::points::Points;
-use crate::data::MISSING_CATEGORY;
+use crate::data::{Id, MISSING_CATEGORY};
 
 /// The most points of a block: their numbers have 16 bits.
 const MOST: usize = 1 << 16;
@@ -196,8 +196,8 @@ fn entries(
     mut visit: impl FnMut(usize, f64),
 ) {
     let (ids, values) = points.sparse.row(i);
-    ids.iter().zip(values).for_each(|(&id, &x)| visit(id as usize, x));
-    for &value in points.category(i).iter().filter(|v| **v != MISSING_CATEGORY) {
-        visit(sparse + value as usize, category);
+    ids.iter().zip(values).for_each(|(id, &x)| visit(id.index(), x));
+    for value in points.category(i).iter().filter(|v| **v != MISSING_CATEGORY) {
+        visit(sparse + value.index(), category);
     }
 }

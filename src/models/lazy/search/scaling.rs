@@ -2,7 +2,7 @@
 
 use super::Scale;
 use super::points::Points;
-use crate::data::{Csr, FeatureSpace, Rows};
+use crate::data::{Csr, FeatureSpace, Id, Rows};
 use crate::stats::RowTable;
 use std::ops::Range;
 
@@ -143,8 +143,8 @@ impl Scaling {
                 values.for_each(|(g, &x)| pass(g, x, weight));
                 let (ids, values) = rows.sparse.row(row);
                 for (&id, &x) in ids.iter().zip(values) {
-                    pass(&mut sparse[id as usize], x, weight);
-                    zeros[id as usize] -= weight;
+                    pass(&mut sparse[id.index()], x, weight);
+                    zeros[id.index()] -= weight;
                 }
             }
             let absent = sparse.iter_mut().zip(zeros).filter(|(_, zeros)| *zeros > 0.0);
@@ -172,7 +172,7 @@ impl Scaling {
             if row < rows.sparse.len() {
                 let (ids, values) = rows.sparse.row(row);
                 for (&id, &x) in ids.iter().zip(values) {
-                    let place = self.sparse.get(id as usize).map_or(0.0, |c| c.place(x));
+                    let place = self.sparse.get(id.index()).map_or(0.0, |c| c.place(x));
                     if place != 0.0 {
                         sparse.push(id, place);
                     }

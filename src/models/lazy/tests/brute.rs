@@ -1,6 +1,6 @@
 //! The lazy learners as their definition says, row by row, without any search.
 
-use crate::data::{MISSING_CATEGORY, Rows};
+use crate::data::{Id, LabelId, MISSING_CATEGORY, Rows, ValueId};
 use crate::models::lazy::params::{Method, Params};
 use crate::models::lazy::search::{Distance, Scale};
 
@@ -13,13 +13,13 @@ pub(super) struct Brute<'a> {
 }
 
 /// One row: dense numbers, sparse numbers, categories.
-type Point = (Vec<f64>, Vec<f64>, Vec<u32>);
+type Point = (Vec<f64>, Vec<f64>, Vec<ValueId>);
 
 impl Brute<'_> {
     fn raw(&self, rows: &Rows, row: usize) -> Point {
         let mut sparse = vec![0.0; self.sparse];
         let (ids, values) = rows.sparse.row(row);
-        ids.iter().zip(values).for_each(|(&id, &x)| sparse[id as usize] = x);
+        ids.iter().zip(values).for_each(|(id, &x)| sparse[id.index()] = x);
         (rows.dense_row(row).to_vec(), sparse, rows.category_row(row).to_vec())
     }
 
@@ -62,7 +62,7 @@ impl Brute<'_> {
             let part = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(&x, &y)| f(x, y)).sum::<f64>();
             part(&a.0, &b.0) + part(&a.1, &b.1)
         };
-        let missing = |v: u32| v == MISSING_CATEGORY;
+        let missing = |v: ValueId| v == MISSING_CATEGORY;
         let apart: f64 =
             a.2.iter()
                 .zip(&b.2)
@@ -125,7 +125,7 @@ impl Brute<'_> {
     /// The share of the neighbours that have each label, and how many that is.
     fn shares(&self, neighbours: &[(usize, f64)]) -> Vec<(f64, usize)> {
         let total: f64 = neighbours.iter().map(|n| n.1).sum();
-        (0..self.labels as u32)
+        LabelId::all(self.labels)
             .map(|y| {
                 let has = |n: &&(usize, f64)| self.rows.labels.row(n.0).contains(&y);
                 let votes: f64 = neighbours.iter().filter(has).map(|n| n.1).sum();
@@ -136,7 +136,7 @@ impl Brute<'_> {
     }
 
     /// For each query, its label set and the probability of each label.
-    pub(super) fn answers(&self, queries: &Rows) -> Vec<(Vec<u32>, Vec<f64>)> {
+    pub(super) fn answers(&self, queries: &Rows) -> Vec<(Vec<LabelId>, Vec<f64>)> {
         let raw: Vec<Point> = (0..self.rows.len).map(|i| self.raw(self.rows, i)).collect();
         let stored: Vec<Point> = raw.iter().map(|p| self.place(&raw, p)).collect();
         let posterior = self.posterior(&stored);
@@ -149,12 +149,16 @@ impl Brute<'_> {
             .collect()
     }
 
-    fn decide(&self, neighbours: &[(usize, f64)], posterior: &[Vec<f64>]) -> (Vec<u32>, Vec<f64>) {
+    fn decide(
+        &self,
+        neighbours: &[(usize, f64)],
+        posterior: &[Vec<f64>],
+    ) -> (Vec<LabelId>, Vec<f64>) {
         let shares = self.shares(neighbours);
-        let all = 0..self.labels as u32;
-        let mut ranked: Vec<u32> = all.clone().filter(|&y| shares[y as usize].0 > 0.0).collect();
-        ranked.sort_by(|&a, &b| shares[b as usize].0.total_cmp(&shares[a as usize].0));
-        let most: Vec<u32> = all.clone().filter(|&y| shares[y as usize].0 > 0.5).collect();
+        let all = LabelId::all(self.labels);
+        let mut ranked: Vec<LabelId> = all.clone().filter(|y| shares[y.index()].0 > 0.0).collect();
+        ranked.sort_by(|a, b| shares[b.index()].0.total_cmp(&shares[a.index()].0));
+        let most: Vec<LabelId> = all.clone().filter(|y| shares[y.index()].0 > 0.5).collect();
         let mut scores: Vec<f64> = shares.iter().map(|s| s.0).collect();
         let mut set = match self.params.method {
             Method::Majority => most,
@@ -165,11 +169,11 @@ impl Brute<'_> {
                 ranked.into_iter().take(size).collect()
             }
             Method::Powerset => {
-                let weight = |set: &[u32]| -> f64 {
+                let weight = |set: &[LabelId]| -> f64 {
                     let same = |n: &&(usize, f64)| self.rows.labels.row(n.0) == set;
                     neighbours.iter().filter(same).map(|n| n.1).sum()
                 };
-                let mut best: Option<(&[u32], f64)> = None;
+                let mut best: Option<(&[LabelId], f64)> = None;
                 for (row, _) in neighbours {
                     let set = self.rows.labels.row(*row);
                     if best.is_none_or(|b| weight(set) > b.1) {
@@ -179,8 +183,8 @@ impl Brute<'_> {
                 best.map(|b| b.0.to_vec()).unwrap_or_default()
             }
             Method::Bayes { .. } => {
-                scores = all.clone().map(|y| posterior[y as usize][shares[y as usize].1]).collect();
-                all.filter(|&y| scores[y as usize] > 0.5).collect()
+                scores = all.clone().map(|y| posterior[y.index()][shares[y.index()].1]).collect();
+                all.filter(|y| scores[y.index()] > 0.5).collect()
             }
         };
         set.sort_unstable();
@@ -199,7 +203,7 @@ impl Brute<'_> {
             })
             .collect();
         let odds = |y: usize, j: usize| {
-            let has = |i: &usize| self.rows.labels.row(*i).contains(&(y as u32));
+            let has = |i: &usize| self.rows.labels.row(*i).contains(&LabelId::new(y));
             let with = (0..n).filter(has).count() as f64;
             let without = n as f64 - with;
             let seen =

@@ -21,7 +21,7 @@ use super::fit::NaiveBayes;
 use super::params::{Params, Rule, Size};
 use super::predict::known_size;
 use super::size::SizePosterior;
-use crate::data::{LabelSets, Rows, Space};
+use crate::data::{Id, LabelId, LabelSets, Rows, Space};
 use crate::error::Result;
 use crate::models::{Learner, same_kind};
 use gaussian::{AllRows, Gaussians};
@@ -42,7 +42,7 @@ pub(super) struct Followed {
     label_scores: Vec<f64>,
     size_scores: Vec<f64>,
     weights: Vec<f64>,
-    picked: Vec<u32>,
+    picked: Vec<LabelId>,
 }
 
 impl Followed {
@@ -77,20 +77,20 @@ impl Followed {
             weights: Vec::new(),
             picked: Vec::new(),
         };
-        (0..labels as u32).for_each(|y| followed.refresh_prior(state, y));
+        space.labels.ids().for_each(|y| followed.refresh_prior(state, y));
         followed
     }
 
-    fn refresh_prior(&mut self, state: &NaiveBayes, y: u32) {
+    fn refresh_prior(&mut self, state: &NaiveBayes, y: LabelId) {
         let n = state.labels.get(y);
         let s = self.params.smoothing;
-        self.label_prior_ln[y as usize] = if n > 0.0 { (n + s).ln() } else { f64::NEG_INFINITY };
+        self.label_prior_ln[y.index()] = if n > 0.0 { (n + s).ln() } else { f64::NEG_INFINITY };
     }
 
     /// Whether the set of a row brings no label and no size that was not there.
-    fn knows(&self, labels: &[u32]) -> bool {
-        let known = |y: &u32| {
-            self.label_prior_ln.get(*y as usize).is_some_and(|ln| *ln > f64::NEG_INFINITY)
+    fn knows(&self, labels: &[LabelId]) -> bool {
+        let known = |y: &LabelId| {
+            self.label_prior_ln.get(y.index()).is_some_and(|ln| *ln > f64::NEG_INFINITY)
         };
         labels.iter().all(known) && self.evidence.sizes.contains(&(labels.len() as u32))
     }
@@ -104,7 +104,7 @@ impl Followed {
         let (set, size) = (row.labels.row(0), row.labels.row(0).len());
         self.all.add(row, &state.by_size);
         let (all, labels, sizes) = (&self.all, &mut self.of_labels, &mut self.of_sizes);
-        set.iter().all(|&y| labels.refresh_ordinary(&state.by_label, y, all))
+        set.iter().all(|y| labels.refresh_ordinary(&state.by_label, y.0, all))
             && (size >= sizes.groups() || sizes.refresh_ordinary(&state.by_size, size as u32, all))
             && !labels.moved(all)
             && !sizes.moved(all)
@@ -114,7 +114,7 @@ impl Followed {
     fn learned_any(&mut self, row: &Rows, state: &NaiveBayes) {
         let set = row.labels.row(0);
         self.all.pool(&state.by_size, row.dense_width);
-        set.iter().for_each(|&y| self.of_labels.refresh(&state.by_label, y, &self.all));
+        set.iter().for_each(|y| self.of_labels.refresh(&state.by_label, y.0, &self.all));
         if set.len() < self.of_sizes.groups() {
             self.of_sizes.refresh(&state.by_size, set.len() as u32, &self.all);
         }
@@ -176,7 +176,7 @@ impl Follower for Followed {
         &mut self,
         row: &Rows,
         learner: &dyn Learner,
-        order: &[u32],
+        order: &[LabelId],
         out: &mut LabelSets,
     ) -> Result<()> {
         if self.evidence.sizes.is_empty() {
@@ -211,7 +211,7 @@ impl Follower for Followed {
 }
 
 /// The position of the largest score; on ties that which `order` puts first.
-fn first_best(scores: &[f64], order: &[u32]) -> u32 {
+fn first_best(scores: &[f64], order: &[LabelId]) -> u32 {
     let mut best = 0;
     for (y, &score) in scores.iter().enumerate() {
         let tied = score == scores[best] && order[y] < order[best];

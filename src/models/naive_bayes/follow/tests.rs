@@ -46,7 +46,7 @@ fn follow((labels, features): (ArrayRef, ArrayRef)) -> usize {
     for i in 0..ROWS as usize {
         trainer.buffer().copy_row(i, &mut row);
         if let Some(followed) = &mut followed {
-            let (learner, order) = (trainer.learner(), (0..9).collect::<Vec<u32>>());
+            let (learner, order) = (trainer.learner(), LabelId::all(9).collect::<Vec<_>>());
             let mut sets = LabelSets::default();
             followed.predict(&row, learner, &order, &mut sets).unwrap();
             followed.write_scores(row.dense_missing);

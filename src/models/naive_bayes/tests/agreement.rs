@@ -7,7 +7,7 @@ const ALL_WORDS: [Words; 3] = [Words::Tokens, Words::Numbers, Words::Flags];
 
 /// Names of label numbers of a model.
 fn named(model: &Model, set: &[usize]) -> Vec<String> {
-    set.iter().map(|&y| model.space().labels.name(y as u32).to_string()).collect()
+    set.iter().map(|&y| model.space().labels.name(LabelId::new(y)).to_string()).collect()
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn assert_reduces(
         let ranked = &model.rank_sets(batch, 10).unwrap()[r];
         assert_eq!(ranked.len(), 3);
         for found in ranked {
-            let p = (scores[found.labels[0] as usize] - log_total(&scores)).exp();
+            let p = (scores[found.labels[0].index()] - log_total(&scores)).exp();
             assert!((found.probability - p).abs() < 1e-9, "row {r}: {found:?} for {p}");
         }
         assert!(r < len);
@@ -195,7 +195,7 @@ fn a_wide_beam_is_exhaustive() {
             assert!(sum <= 1.0 + 1e-9, "case {case}: {sum}");
             assert!(ranked[r].is_sorted_by(|a, b| a.probability >= b.probability));
             for found in &ranked[r] {
-                let set: Vec<usize> = found.labels.iter().map(|y| *y as usize).collect();
+                let set: Vec<usize> = found.labels.iter().map(|y| y.index()).collect();
                 let ln = expected.iter().find(|e| e.0 == set).unwrap().1;
                 assert!((found.probability - ln.exp()).abs() < 1e-9, "{found:?} for {}", ln.exp());
             }
@@ -243,7 +243,7 @@ fn the_set_that_is_predicted_is_the_first_that_is_ranked() {
         let model = train(spec, &rows, Words::Tokens);
         let ranked = model.rank_sets(&batch, 1).unwrap();
         for (ranked, predicted) in ranked.iter().zip(predicted(&model, &batch)) {
-            let labels: Vec<usize> = ranked[0].labels.iter().map(|y| *y as usize).collect();
+            let labels: Vec<usize> = ranked[0].labels.iter().map(|y| y.index()).collect();
             assert_eq!(named(&model, &labels), predicted, "{spec}");
         }
     }

@@ -163,9 +163,9 @@ fn decay_scales_counts_and_a_wrong_factor_is_refused() {
     trainer.decay(0.25).unwrap();
     assert!(trainer.decay(1.5).is_err() && trainer.decay(f64::NAN).is_err());
     let decayed = trainer.finish().unwrap();
-    for y in 0..5 {
+    for y in LabelId::all(5) {
         assert_eq!(state(&decayed).labels.get(y), 0.25 * state(&a).labels.get(y));
-        assert_eq!(state(&decayed).by_label.rows(y), 0.25 * state(&a).by_label.rows(y));
+        assert_eq!(state(&decayed).by_label.rows(y.0), 0.25 * state(&a).by_label.rows(y.0));
     }
     assert_eq!(state(&decayed).sizes.total(), 10.0);
     assert_sane(&decayed, &features(&first, Words::Tokens));
@@ -301,7 +301,7 @@ fn scores_are_the_sigmoid_of_log_odds() {
     let model = train("naibx", &rows, Words::Tokens);
     for (row, odds) in scored(&model, &batch).iter().zip(log_odds(&model, &batch)) {
         for (name, p) in row {
-            let y = model.space().labels.get(name).unwrap() as usize;
+            let y = model.space().labels.get(name).unwrap().index();
             assert!((p - 1.0 / (1.0 + (-odds[y]).exp())).abs() < 1e-15);
         }
     }
