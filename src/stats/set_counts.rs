@@ -83,7 +83,8 @@ impl Statistic for SetCounts {
 
     fn remap(&self, ids: &Remap) -> Self {
         let mut out = SetCounts::default();
-        for (set, &n) in &self.0 {
+        // In order, so that sums of sets that become equal do not depend on hashes.
+        for (set, n) in self.entries() {
             let new = set.iter().map(|&y| ids.labels[y.index()]).filter(|&y| y != LabelId::NONE);
             let mut new: Vec<LabelId> = new.collect();
             new.sort_unstable();
