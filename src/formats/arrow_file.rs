@@ -2,26 +2,27 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, ErrorKind as IoKind, Read, Result as IoResult, Seek, SeekFrom};
 use std::iter::FusedIterator;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow::ipc::reader::FileReader;
+use arrow::ipc::reader::{FileReader, StreamReader};
 
 use super::DEFAULT_BATCH_SIZE;
 use crate::error::{Error, Result};
-use crate::stream::{IpcSource, Source};
+use crate::store::{blocks_fit, guarded};
+use crate::stream::Framed;
 
-/// What an IPC file begins with; a stream begins otherwise.
+/// What an IPC file begins with, and ends with; a stream begins otherwise.
 const MAGIC: &[u8] = b"ARROW1";
 
-/// Reads an Arrow IPC file or stream, batch by batch; empty batches are passed over.
+/// Reads an Arrow IPC file or stream, batch by batch.
 ///
-/// For builds without `sql`; with it, DataFusion reads such files, several batches at a time.
+/// For programs without DataFusion, which reads several batches of such a file at a time.
 ///
 /// # Nulls
 ///
@@ -29,7 +30,8 @@ const MAGIC: &[u8] = b"ARROW1";
 ///
 /// # Errors
 ///
-/// Errors name the file. The iterator ends after the first.
+/// Errors name the file; one that holds compressed columns is refused in builds without `sql`. The
+/// iterator ends after the first.
 ///
 /// # Cost
 ///
@@ -66,7 +68,7 @@ pub struct ArrowReader {
 
 enum Batches {
     File(Box<FileReader<BufReader<File>>>),
-    Stream(Box<IpcSource<BufReader<File>>>),
+    Stream(Box<StreamReader<Framed<BufReader<File>>>>),
 }
 
 impl ArrowReader {
@@ -79,25 +81,29 @@ impl ArrowReader {
         let name = path.display().to_string();
         let failed = |e| Error::io(format_args!("file `{name}`"), e);
         let mut file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
         let mut start = Vec::new();
         file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
+        let is_file = start == MAGIC;
+        if is_file && !is_whole(&mut file, length).map_err(failed)? {
+            return Err(damaged(&name, "its parts lie outside of it"));
+        }
         file.rewind().map_err(failed)?;
-        let (schema, batches, rest) = match start == MAGIC {
+        let file = BufReader::new(file);
+        let opened = guarded(|| match is_file {
             true => {
-                let reader = FileReader::try_new_buffered(file, None);
-                let reader = reader.map_err(|e| damaged(&name, &e))?;
-                (reader.schema(), Batches::File(Box::new(reader)), None)
+                let reader = FileReader::try_new(file, None)?;
+                Ok((reader.schema(), Batches::File(Box::new(reader))))
             }
             false => {
-                let mut source = IpcSource::new(BufReader::new(file));
-                let named = |e: Error| e.context(format!("file `{name}`"));
-                let first = source.next().map_err(named)?.map(|first| first.batch);
-                let schema = source.schema().unwrap_or_else(|| Arc::new(Schema::empty()));
-                (schema, Batches::Stream(Box::new(source)), first)
+                let reader = StreamReader::try_new(Framed::within(file, length), None)?;
+                Ok((reader.schema(), Batches::Stream(Box::new(reader))))
             }
-        };
+        });
+        let opened = opened.ok_or_else(|| unfit(&name))?;
+        let (schema, batches) = opened.map_err(|e| fault(&name, e))?;
         let batch_size = DEFAULT_BATCH_SIZE;
-        Ok(ArrowReader { name, schema, batches, rest, batch_size, done: false })
+        Ok(ArrowReader { name, schema, batches, rest: None, batch_size, done: false })
     }
 
     /// Sets the most rows of a batch (8192 unless set, at least 1); shorter ones stay as they are.
@@ -113,23 +119,72 @@ impl ArrowReader {
     }
 
     fn read(&mut self) -> Option<Result<RecordBatch>> {
-        match &mut self.batches {
-            Batches::File(reader) => {
-                let filled = |next: &Result<RecordBatch, ArrowError>| {
-                    next.as_ref().map_or(true, |batch| batch.num_rows() > 0)
-                };
-                Some(reader.find(filled)?.map_err(|e| damaged(&self.name, &e)))
-            }
-            Batches::Stream(source) => {
-                let named = |e: Error| e.context(format!("file `{}`", self.name));
-                source.next().map_err(named).transpose().map(|next| Ok(next?.batch))
-            }
+        let (name, batches) = (&self.name, &mut self.batches);
+        let next = guarded(|| match batches {
+            Batches::File(reader) => reader.next(),
+            Batches::Stream(reader) => reader.next(),
+        });
+        match next {
+            Some(Some(batch)) => Some(batch.map_err(|e| fault(name, e))),
+            Some(None) => self.end().err().map(Err),
+            None => Some(Err(unfit(name))),
         }
+    }
+
+    /// Whether the last batch was all there is.
+    fn end(&mut self) -> Result<()> {
+        let Batches::Stream(reader) = &mut self.batches else { return Ok(()) };
+        let failed = |e| Error::io(format_args!("file `{}`", self.name), e);
+        if !reader.get_ref().between_messages() {
+            return Err(damaged(&self.name, "it is cut"));
+        }
+        if reader.get_mut().more().map_err(failed)? {
+            let name = &self.name;
+            return Err(Error::unsupported(format!(
+                "file `{name}` holds more than one Arrow stream: write each to a file of its own"
+            )));
+        }
+        Ok(())
     }
 }
 
-fn damaged(name: &str, error: &ArrowError) -> Error {
-    Error::corrupt(format!("file `{name}` is no whole Arrow file: {error}; write it again"))
+/// Whether the parts of an IPC file of `length` bytes lie within it: the reader makes room for them.
+fn is_whole(file: &mut File, length: u64) -> IoResult<bool> {
+    let mut tail = [0; 10];
+    let Some(end) = length.checked_sub(tail.len() as u64) else { return Ok(false) };
+    file.seek(SeekFrom::Start(end))?;
+    file.read_exact(&mut tail)?;
+    let [a, b, c, d, magic @ ..] = tail;
+    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let Some(start) = end.checked_sub(footer).filter(|_| magic == MAGIC) else { return Ok(false) };
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(footer).read_to_end(&mut bytes)?;
+    Ok(blocks_fit(&bytes, length))
+}
+
+fn damaged(name: &str, what: impl fmt::Display) -> Error {
+    Error::corrupt(format!("file `{name}` is no whole Arrow file: {what}; write it again"))
+}
+
+fn unfit(name: &str) -> Error {
+    damaged(name, "its columns do not fit their buffers")
+}
+
+fn fault(name: &str, error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, e) if e.kind() != IoKind::UnexpectedEof => {
+            Error::io(format_args!("file `{name}`"), e)
+        }
+        // The feature that is meant is one of Arrow's.
+        error if error.to_string().contains("decompression requires") => {
+            Error::unsupported(format!(
+                "file `{name}` is compressed, which builds without `sql` cannot read: write it \
+                 without compression"
+            ))
+        }
+        error => damaged(name, error),
+    }
 }
 
 impl Iterator for ArrowReader {

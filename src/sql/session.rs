@@ -24,7 +24,8 @@ pub struct SessionOptions {
     pub partitions: usize,
     /// Rows of a batch.
     pub batch_size: usize,
-    /// Bytes that queries may take in memory; `None` is no bound.
+    /// Bytes that queries may take in memory; `None` is no bound. Footers of Parquet files are kept besides, in
+    /// at most half as much.
     pub memory_limit: Option<usize>,
     /// The algorithms that can be named.
     pub registry: Registry,

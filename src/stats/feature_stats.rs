@@ -10,7 +10,6 @@ use crate::data::{
 };
 use crate::error::Result;
 use std::marker::PhantomData;
-use std::slice;
 
 /// Per group: weight of rows, moments of dense features, counts (or moments) of sparse features,
 /// counts of category values.
@@ -120,8 +119,8 @@ impl<G: Grouping> FeatureStats<G> {
 
 impl<G: Grouping> Statistic for FeatureStats<G> {
     fn observe(&mut self, rows: &Rows, features: &FeatureSpace) {
-        let sizes: Vec<u32> = rows.labels.iter().map(|set| set.len() as u32).collect();
-        let groups = |row: usize| G::groups(rows.labels.row(row), slice::from_ref(&sizes[row]));
+        let made = G::make(rows);
+        let groups = |row: usize| G::groups(rows, &made, row);
         self.dense.observe(rows, groups);
         for row in 0..rows.len {
             let weight = rows.weight(row);

@@ -1,6 +1,6 @@
 //! Which groups a row belongs to.
 
-use crate::data::{Id, LabelId, Remap};
+use crate::data::{Id, LabelId, Remap, Rows};
 use std::fmt::Debug;
 
 /// What the groups of a [`FeatureStats`](super::FeatureStats) are.
@@ -8,8 +8,13 @@ pub trait Grouping: Debug + Clone + Default + PartialEq + Send + Sync + 'static 
     /// What numbers a group.
     type Group: Id;
 
-    /// The groups of a row with the label set `labels`; `size` is how many labels these are.
-    fn groups<'a>(labels: &'a [LabelId], size: &'a [u32]) -> &'a [Self::Group];
+    /// The numbers of groups that have to be made of rows, one for each row; none where rows have them.
+    fn make(_rows: &Rows) -> Vec<Self::Group> {
+        Vec::new()
+    }
+
+    /// The groups of row `row`; `made` is what was made of the rows.
+    fn groups<'a>(rows: &'a Rows, made: &'a [Self::Group], row: usize) -> &'a [Self::Group];
 
     /// The new numbers of groups, where they change with those of labels.
     fn renumbered(ids: &Remap) -> Option<&[Self::Group]>;
@@ -30,8 +35,8 @@ pub struct OneGroup;
 impl Grouping for ByLabel {
     type Group = LabelId;
 
-    fn groups<'a>(labels: &'a [LabelId], _size: &'a [u32]) -> &'a [LabelId] {
-        labels
+    fn groups<'a>(rows: &'a Rows, _made: &'a [LabelId], row: usize) -> &'a [LabelId] {
+        rows.labels.row(row)
     }
 
     fn renumbered(ids: &Remap) -> Option<&[LabelId]> {
@@ -42,8 +47,12 @@ impl Grouping for ByLabel {
 impl Grouping for BySize {
     type Group = u32;
 
-    fn groups<'a>(_labels: &'a [LabelId], size: &'a [u32]) -> &'a [u32] {
-        size
+    fn make(rows: &Rows) -> Vec<u32> {
+        rows.labels.iter().map(|set| set.len() as u32).collect()
+    }
+
+    fn groups<'a>(_rows: &'a Rows, made: &'a [u32], row: usize) -> &'a [u32] {
+        &made[row..=row]
     }
 
     fn renumbered(_ids: &Remap) -> Option<&[u32]> {
@@ -54,7 +63,7 @@ impl Grouping for BySize {
 impl Grouping for OneGroup {
     type Group = u32;
 
-    fn groups<'a>(_labels: &'a [LabelId], _size: &'a [u32]) -> &'a [u32] {
+    fn groups<'a>(_rows: &'a Rows, _made: &'a [u32], _row: usize) -> &'a [u32] {
         &[0]
     }
 

@@ -17,6 +17,7 @@ pub(crate) use atomic::sync_directory;
 pub use atomic::{AtomicFile, write_atomically};
 pub(crate) use digest::Checked;
 pub use digest::digest_of;
+pub(crate) use open::{blocks_fit, guarded};
 pub use schema::schema_json;
 pub(crate) use unfinished::PART;
 #[cfg(feature = "cli")]

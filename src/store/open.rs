@@ -43,7 +43,7 @@ pub(super) struct Opened {
 /// The batch in `bytes`, whose digest must be right.
 pub(super) fn open_batch(bytes: &[u8]) -> Result<RecordBatch> {
     let (checked, _) = Checked::try_new(bytes, 0)?;
-    guarded(|| read_file(checked.bytes))
+    guarded(|| read_file(checked.bytes)).ok_or_else(unfit)?
 }
 
 impl Opener {
@@ -64,12 +64,12 @@ impl Opener {
         let bytes = checked.bytes;
         if let Some(known) = self.known.iter().find(|k| bytes.starts_with(&k.start)) {
             let same = same.filter(|same| Arc::ptr_eq(same.0, &known.schema)).map(|same| same.1);
-            let quick = guarded(|| Ok(read_row(&bytes[known.start.len()..], &known.schema, same)));
-            if let Some(read) = quick? {
+            let quick = guarded(|| read_row(&bytes[known.start.len()..], &known.schema, same));
+            if let Some(read) = quick.ok_or_else(unfit)? {
                 return Ok(Opened { schema: Arc::clone(&known.schema), read });
             }
         }
-        let batch = guarded(|| read_file(bytes))?;
+        let batch = guarded(|| read_file(bytes)).ok_or_else(unfit)??;
         let schema = batch.schema();
         if let Some(start) = beginning(bytes) {
             let new = Known { start: start.to_vec(), schema: Arc::clone(&schema) };
@@ -80,17 +80,20 @@ impl Opener {
     }
 }
 
-/// What `read` gives; the reader of Arrow's format asserts what bytes made to deceive do not keep.
-fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(Error::corrupt("the model cannot be read: its columns do not fit their buffers"))
-    })
+/// What `read` gives; none where the reader of Arrow's format asserts what damaged bytes do not keep.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(read)).ok()
+}
+
+fn unfit() -> Error {
+    Error::corrupt("the model cannot be read: its columns do not fit their buffers")
 }
 
 /// The batch of a file, as Arrow reads it.
 fn read_file(bytes: &[u8]) -> Result<RecordBatch> {
     let damaged = |e| Error::corrupt(format!("the model cannot be read: {e}"));
-    if !blocks_fit(bytes) {
+    let footer = footer(bytes).and_then(|footer| bytes.get(footer));
+    if !footer.is_some_and(|footer| blocks_fit(footer, bytes.len() as u64)) {
         return Err(Error::corrupt("the model cannot be read: its parts lie outside of it"));
     }
     let mut reader = FileReader::try_new(Cursor::new(bytes), None).map_err(damaged)?;
@@ -100,15 +103,15 @@ fn read_file(bytes: &[u8]) -> Result<RecordBatch> {
     }
 }
 
-/// Whether the blocks that the footer names lie within the file; the reader allocates what they say.
-fn blocks_fit(bytes: &[u8]) -> bool {
-    let Some(footer) = footer(bytes).and_then(|f| root_as_footer(&bytes[f]).ok()) else {
-        return false;
-    };
+/// Whether the blocks that the footer of an IPC file names lie within its `length` bytes; the reader
+/// allocates what they say.
+pub(crate) fn blocks_fit(footer: &[u8], length: u64) -> bool {
+    let Ok(footer) = root_as_footer(footer) else { return false };
     let fits = |block: &Block| {
         let lengths = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
-        let end = lengths.iter().try_fold(0i64, |sum, &n| sum.checked_add(n));
-        lengths.iter().all(|n| *n >= 0) && end.is_some_and(|end| end <= bytes.len() as i64)
+        let lengths = lengths.map(|n| u64::try_from(n).ok());
+        let end = lengths.iter().try_fold(0u64, |sum, n| sum.checked_add((*n)?));
+        end.is_some_and(|end| end <= length)
     };
     let blocks = [footer.recordBatches(), footer.dictionaries()];
     blocks.into_iter().flatten().all(|blocks| blocks.iter().all(fits))

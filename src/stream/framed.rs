@@ -10,8 +10,10 @@ const MARKER: [u8; 4] = [0xff; 4];
 ///
 /// After an error of the reader it knows whether a whole message was taken, so that the next one can
 /// be read; and after the end of a stream, whether another follows.
-pub(super) struct Framed<R> {
+pub(crate) struct Framed<R> {
     input: Option<R>,
+    /// Bytes that the input still has, where that is known.
+    room: Option<u64>,
     /// The first byte of the next stream, when it was looked at.
     ahead: Option<u8>,
     part: Part,
@@ -36,12 +38,18 @@ enum Part {
 
 impl<R: Read> Framed<R> {
     pub(super) fn new(input: R) -> Self {
-        let (ahead, seen) = (None, Vec::new());
-        Framed { input: Some(input), ahead, part: Part::Marker, left: 4, seen, batch: false }
+        let (ahead, room, seen) = (None, None, Vec::new());
+        Framed { input: Some(input), room, ahead, part: Part::Marker, left: 4, seen, batch: false }
+    }
+
+    /// As [`Framed::new`], of an input with so many bytes: a message that claims to be longer is an
+    /// error before the reader makes room for it.
+    pub(crate) fn within(input: R, bytes: u64) -> Self {
+        Framed { room: Some(bytes), ..Framed::new(input) }
     }
 
     /// Whether a message or a stream ended with the last byte.
-    pub(super) fn between_messages(&self) -> bool {
+    pub(crate) fn between_messages(&self) -> bool {
         self.part == Part::Marker && self.left == 4
     }
 
@@ -51,7 +59,7 @@ impl<R: Read> Framed<R> {
     }
 
     /// Whether anything follows.
-    pub(super) fn more(&mut self) -> Result<bool> {
+    pub(crate) fn more(&mut self) -> Result<bool> {
         let mut byte = [0];
         while self.ahead.is_none() {
             match self.input.as_mut().map_or(Ok(0), |input| input.read(&mut byte)) {
@@ -132,6 +140,12 @@ impl<R: Read> Read for Framed<R> {
             (None, Some(_), None) => 0,
         };
         self.passed(&out[..read]);
+        if let Some(room) = &mut self.room {
+            *room = room.saturating_sub(read as u64);
+            if matches!(self.part, Part::Metadata | Part::Body) && self.left > *room {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
         Ok(read)
     }
 }

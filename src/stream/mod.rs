@@ -38,6 +38,7 @@ pub use answers::Answers;
 pub use batches::{Divert, OnError, StageStream};
 pub use checkpoint::{Checkpoint, CheckpointDir};
 pub use forgetting::{Forgetting, Span};
+pub(crate) use framed::Framed;
 pub use online::{OnlineLearner, OnlineOptions};
 pub use pending::WhenFull;
 pub use pipeline::{Ended, Interval, Pipeline, Watcher};

@@ -39,7 +39,7 @@ fn both_forms_are_read_in_batches_of_the_asked_size() {
         let reader = open(&path).unwrap();
         assert_eq!(reader.schema(), rows(0).schema());
         let all: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
-        assert_eq!(all, [rows(5), rows(2)], "{name}");
+        assert_eq!(all, [rows(5), rows(0), rows(2)], "{name}");
         let cut = open(&path).unwrap().with_batch_size(2).map(Result::unwrap);
         let cut: Vec<RecordBatch> = cut.collect();
         let five = rows(5);
@@ -48,6 +48,41 @@ fn both_forms_are_read_in_batches_of_the_asked_size() {
         let reader = open(&path).unwrap();
         assert_eq!((reader.schema(), reader.count()), (rows(0).schema(), 0), "{name}");
     }
+}
+
+#[test]
+fn damaged_files_are_errors_and_nothing_worse() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a.arrow", "a.arrows"] {
+        let path = dir.path().join(name);
+        write(&path, &[rows(20), rows(20)]);
+        let whole = std::fs::read(&path).unwrap();
+        let mut refused = 0;
+        for place in 0..whole.len() {
+            for value in [whole[place] ^ 0x80, !whole[place]] {
+                let mut bytes = whole.clone();
+                bytes[place] = value;
+                std::fs::write(&path, bytes).unwrap();
+                let read = open(&path).and_then(|r| r.collect::<crate::Result<Vec<_>>>());
+                refused += usize::from(read.is_err());
+            }
+        }
+        assert!(refused > whole.len() / 10, "{name}: {refused} of {}", 2 * whole.len());
+    }
+}
+
+#[test]
+fn a_second_stream_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.arrows");
+    write(&path, &[rows(5)]);
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
+    let mut reader = open(&path).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap(), rows(5));
+    let error = reader.next().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(reader.next().is_none());
 }
 
 #[test]

@@ -139,6 +139,8 @@ impl PagedFile {
         kept: &Arc<FileMetadataCache>,
     ) -> Option<Self> {
         let footer = Footer::of(kept, &file.object_meta)?;
+        // One that makes no sense is for DataFusion to explain.
+        footer.rows()?;
         // Times of a catalogue may be none of this file system's.
         if !is_unchanged(&file.object_meta).ok()? {
             return None;
@@ -174,7 +176,7 @@ fn takes_field(expr: &Arc<dyn PhysicalExpr>) -> bool {
 /// Bytes of the footers of a scan, as DataFusion keeps them, from which on they are kept packed: to read
 /// small ones again for the next query would take longer than they are worth.
 const LARGE: usize = 1 << 20;
-/// Scans of fewer columns than one in so many leave footers as they are.
+/// Scans of at most one column in so many leave footers as they are.
 const FEW: usize = 4;
 /// What `EXPLAIN ANALYZE` calls the number of files, or pieces of files, that are read page by page.
 const BY_PAGES: &str = "files_read_by_pages";

@@ -4,6 +4,7 @@ use super::rows::{LocalFile, Opener};
 use super::{BY_PAGES, PagedFile};
 use crate::sql::footer::PackedFooter;
 use crate::sql::scans::{self, Footer};
+use crate::sql::tables::Bytes;
 use crate::sql::{SessionOptions, session};
 use datafusion::arrow::array::{
     Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int32Array, Int64Array,
@@ -14,21 +15,32 @@ use datafusion::arrow::datatypes::{Field, Fields, Int32Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::FileOpener;
+use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
+use datafusion::datasource::physical_plan::{FileOpener, ParquetSource};
+use datafusion::error::Result;
 use datafusion::execution::cache::cache_manager::DEFAULT_METADATA_CACHE_LIMIT;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::{ObjectMeta, ObjectStoreExt, path as store};
 use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
-use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, RowSelection, RowSelector};
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::file::metadata::{
+    PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
+};
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use datafusion::parquet::file::reader::ChunkReader;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::prelude::SessionContext;
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use std::fs::{File, create_dir_all};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Columns of many types, with NULL in most.
 fn rows(from: i64, count: i64) -> RecordBatch {
@@ -446,4 +458,73 @@ fn what_a_damaged_file_asks_for_is_bounded() {
     assert_eq!(file.get_bytes(90, 10).unwrap().len(), 10);
     assert!(file.get_bytes(90, 11).is_err());
     assert!(file.get_bytes(0, usize::MAX / 2).is_err());
+}
+
+/// Readers that say how often they read a footer, which takes them a while.
+#[derive(Debug, Clone)]
+struct Slow(Arc<ParquetMetaData>, Arc<AtomicUsize>);
+
+impl ParquetFileReaderFactory for Slow {
+    fn create_reader(
+        &self,
+        _: usize,
+        _: PartitionedFile,
+        _: Option<usize>,
+        _: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl AsyncFileReader for Slow {
+    fn get_bytes(&mut self, _: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async { Ok(Bytes::new()) }.boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        let policy = options.map(ArrowReaderOptions::offset_index_policy);
+        assert_eq!(policy, Some(PageIndexPolicy::Optional));
+        async {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(Arc::new(ParquetMetaData::clone(&self.0)))
+        }
+        .boxed()
+    }
+}
+
+/// Also where nothing keeps it.
+#[test]
+fn a_footer_is_read_once_for_all_who_want_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    write(&path, &rows(0, 10));
+    let footer =
+        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let location = store::Path::from_absolute_path(&path).unwrap();
+    let known = runtime.block_on(LocalFileSystem::new().head(&location)).unwrap();
+    let slow = Slow(Arc::new(footer), Arc::default());
+    let source = ParquetSource::new(rows(0, 1).schema());
+    let source = source.with_parquet_file_reader_factory(Arc::new(slow.clone()));
+    let small = session(&SessionOptions { memory_limit: Some(2), ..Default::default() }).unwrap();
+    let kept = small.runtime_env().cache_manager.get_file_metadata_cache();
+    let source = super::with_whole_footers(&source, &kept);
+    let factory = source.parquet_file_reader_factory().unwrap();
+    let read = || {
+        let file = PartitionedFile::new_from_meta(known.clone());
+        let metrics = ExecutionPlanMetricsSet::new();
+        let mut reader = factory.create_reader(0, file, None, &metrics).unwrap();
+        async move { reader.get_metadata(None).await.unwrap() }
+    };
+    let count = || slow.1.load(Ordering::Relaxed);
+    let (a, b, c) = runtime.block_on(async { tokio::join!(read(), read(), read()) });
+    assert!(Arc::ptr_eq(&a, &b) && Arc::ptr_eq(&b, &c));
+    assert_eq!(count(), 1);
+    drop((a, b, c));
+    runtime.block_on(read());
+    assert_eq!(count(), 2);
 }

@@ -24,7 +24,7 @@ use futures::lock::Mutex as Turn;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// `source`, which reads footers that are not `kept` as DataFusion knows them once, with the indexes of
 /// pages.
@@ -43,8 +43,9 @@ pub(super) fn with_whole_footers(
 struct WholeFooters {
     theirs: Arc<dyn ParquetFileReaderFactory>,
     kept: Arc<FileMetadataCache>,
-    /// For each file, whose turn it is to read its footer.
-    turns: Mutex<BTreeMap<Path, Arc<Turn<()>>>>,
+    /// For each file, whose turn it is to read its footer, and the one that was read if somebody still
+    /// has it: the session may have no room for it.
+    turns: Mutex<BTreeMap<Path, Arc<Turn<Weak<ParquetMetaData>>>>>,
 }
 
 impl fmt::Debug for WholeFooters {
@@ -77,7 +78,7 @@ struct Reader {
     theirs: Box<dyn AsyncFileReader + Send>,
     kept: Arc<FileMetadataCache>,
     known: ObjectMeta,
-    turn: Arc<Turn<()>>,
+    turn: Arc<Turn<Weak<ParquetMetaData>>>,
 }
 
 impl AsyncFileReader for Reader {
@@ -103,13 +104,18 @@ impl AsyncFileReader for Reader {
             if is_kept() {
                 return theirs.get_metadata(options).await;
             }
-            let _turn = turn.lock().await;
+            let mut found = turn.lock().await;
             if is_kept() {
                 return theirs.get_metadata(options).await;
             }
+            if let Some(footer) = found.upgrade() {
+                return Ok(footer);
+            }
             let whole = options.cloned().unwrap_or_default();
             let whole = whole.with_page_index_policy(PageIndexPolicy::Optional);
-            theirs.get_metadata(Some(&whole)).await
+            let footer = theirs.get_metadata(Some(&whole)).await?;
+            *found = Arc::downgrade(&footer);
+            Ok(footer)
         }
         .boxed()
     }

@@ -78,7 +78,15 @@ fn fit_together(parts: &[ArrayRef]) -> bool {
     };
     match first.data_type() {
         DataType::Dictionary(key, _) => {
-            !matches!(**key, DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16)
+            let most = match **key {
+                DataType::Int8 => 1 << 7,
+                DataType::UInt8 => 1 << 8,
+                DataType::Int16 => 1 << 15,
+                DataType::UInt16 => 1 << 16,
+                _ => i32::MAX as usize,
+            };
+            let values = |part: &ArrayRef| part.as_any_dictionary().values().len();
+            parts.iter().map(values).sum::<usize>() <= most
         }
         DataType::List(_) => items(parts.iter().map(|p| items_of(p.as_list::<i32>())).collect()),
         DataType::LargeList(_) => {
