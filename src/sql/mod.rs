@@ -22,6 +22,7 @@ mod rank_metrics;
 mod scans;
 mod scoring;
 mod session;
+mod spills;
 mod split;
 mod tables;
 mod train;

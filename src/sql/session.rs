@@ -5,6 +5,7 @@ use super::ordered::PredictInOrder;
 use super::pages::PageByPage;
 use super::parquet::WriteByColumn;
 use super::pieces::SharedPieces;
+use super::spills::SpillFiles;
 use super::{BATCH, FileOptions, enable_file_tables, register_with};
 use crate::error::Result;
 use crate::models::Registry;
@@ -61,8 +62,10 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
         config = config.with_target_partitions(options.partitions);
     }
     // A directory is listed anew by every query: files come and go.
-    let mut runtime =
-        RuntimeEnvBuilder::new().with_object_list_cache_limit(0).with_metadata_cache_limit(FOOTERS);
+    let mut runtime = RuntimeEnvBuilder::new()
+        .with_object_list_cache_limit(0)
+        .with_metadata_cache_limit(FOOTERS)
+        .with_disk_manager_builder(SpillFiles::builder().map_err(from_datafusion)?);
     if let Some(bytes) = options.memory_limit {
         runtime =
             runtime.with_memory_limit(bytes, 1.0).with_metadata_cache_limit(FOOTERS.min(bytes / 2));

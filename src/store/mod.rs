@@ -20,7 +20,7 @@ pub use digest::digest_of;
 pub(crate) use open::{blocks_fit, guarded};
 pub use schema::schema_json;
 pub(crate) use unfinished::PART;
-#[cfg(feature = "cli")]
+#[cfg(feature = "sql")]
 pub(crate) use unfinished::Unfinished;
 pub use unfinished::remove_unfinished;
 

@@ -58,12 +58,18 @@ fn a_signal_leaves_nothing_half_written() {
         "(SELECT a.f0, a.f1, b.id FROM 't.parquet' AS a, 't.parquet' AS b, 't.parquet' AS c)";
     let to_file = format!("COPY {many} TO 'keep.csv'");
     let to_directory = format!("COPY {many} TO 'parts/' STORED AS CSV");
+    let sorted = format!(
+        "SET datafusion.execution.target_partitions = 1; COPY {} TO 'keep.csv'",
+        many.replace(')', " ORDER BY a.f0, b.f1)")
+    );
     let generate = split("generate --rows 100000000 --features 20 keep.parquet");
     for (signal, code, command) in [
         ("-INT", 130, &generate[..]),
         ("-TERM", 143, &generate),
         ("-INT", 130, &["sql", &to_file]),
         ("-TERM", 143, &["sql", &to_directory]),
+        // Its rows are spilled to disk before the first is written.
+        ("-INT", 130, &["sql", "--memory", "100", &sorted]),
         ("-INT", 130, &["demo", "--rows", "100000000"]),
     ] {
         let mut child = start(&place, command, Stdio::null(), Stdio::piped());
