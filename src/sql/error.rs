@@ -70,10 +70,14 @@ fn out_of_memory(what: &str) -> String {
         Some(format!("{who} needs {more} more and {left} are left"))
     };
     let asked = asked().unwrap_or_else(|| what.to_string());
-    format!(
-        "the memory limit is reached ({asked}): raise it (--memory), or learn with an algorithm that \
-         keeps counts instead of rows"
-    )
+    let otherwise = match asked.split('[').next().unwrap_or_default() {
+        name if name.starts_with("ExternalSorter") => {
+            ", or sort in one partition (SET datafusion.execution.target_partitions = 1)"
+        }
+        name if name.contains("Join") => ", or join fewer rows",
+        _ => ", or learn with an algorithm that keeps counts instead of rows",
+    };
+    format!("the memory limit is reached ({asked}): raise it (--memory){otherwise}")
 }
 
 fn find_own<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Error> {
@@ -112,6 +116,10 @@ mod tests {
         let told = "the memory limit is reached (AggregateStream[0] needs 12.0 MB more and 3.0 MB are \
                     left): raise it (--memory), or learn with an algorithm that keeps counts instead of rows";
         assert_eq!(full.to_string(), told);
+        let full = "Failed to allocate additional 256.0 KB for ExternalSorterMerge[0] with 2.0 MB already \
+                    allocated for this reservation - 27.0 KB remain available for the total memory pool";
+        let full = from_datafusion(DataFusionError::ResourcesExhausted(full.into()));
+        assert!(full.to_string().ends_with("target_partitions = 1)"), "{full}");
         let plan = from_datafusion(DataFusionError::Plan("no such table".into()));
         assert_eq!(plan.kind(), ErrorKind::Usage);
     }
