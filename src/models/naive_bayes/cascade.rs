@@ -195,7 +195,8 @@ fn add(scores: &mut [f64], more: &[f64]) {
 
 /// The position of the largest score, the lower one on ties.
 pub(super) fn best(scores: &[f64]) -> u32 {
-    // Eight running maxima, none of which waits for another; then the place of the largest.
+    // Eight running maxima, none of which waits for another; then the eight with the largest, and
+    // its place among them.
     let larger = |a: f64, b: f64| if b > a { b } else { a };
     let mut most = [f64::NEG_INFINITY; 8];
     let chunks = scores.chunks_exact(most.len());
@@ -204,7 +205,9 @@ pub(super) fn best(scores: &[f64]) -> u32 {
         most.iter_mut().zip(chunk).for_each(|(m, s)| *m = larger(*m, *s));
     }
     let most = most.iter().chain(rest).fold(f64::NEG_INFINITY, |m, s| larger(m, *s));
-    scores.iter().position(|s| *s == most).unwrap_or(0) as u32
+    let has = |eight: &[f64]| eight.iter().fold(false, |has, s| has | (*s == most));
+    let from = 8 * scores.chunks(8).position(has).unwrap_or(0);
+    (from + scores[from..].iter().position(|s| *s == most).unwrap_or(0)) as u32
 }
 
 #[cfg(test)]
