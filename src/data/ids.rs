@@ -22,7 +22,7 @@ pub trait Id: Copy + Debug + Eq + Ord + Hash + Send + Sync + 'static {
     /// Stands for no name: one that is not known, is missing, or was dropped.
     const NONE: Self;
 
-    /// The number of the name in place `index` of a list.
+    /// The number of the name in place `index` of a list, which has fewer than 2^32 names.
     fn new(index: usize) -> Self;
 
     /// The place of the name in a list.

@@ -14,10 +14,10 @@ use arrow::ipc::reader::{FileReader, StreamReader};
 
 use super::DEFAULT_BATCH_SIZE;
 use crate::error::{Error, Result};
-use crate::store::{blocks_fit, guarded};
+use crate::store::{TAIL, blocks_fit, footer_before, guarded};
 use crate::stream::Framed;
 
-/// What an IPC file begins with, and ends with; a stream begins otherwise.
+/// What an IPC file begins with; a stream begins otherwise.
 const MAGIC: &[u8] = b"ARROW1";
 
 /// Reads an Arrow IPC file or stream, batch by batch.
@@ -150,17 +150,15 @@ impl ArrowReader {
 
 /// Whether the parts of an IPC file of `length` bytes lie within it: the reader makes room for them.
 fn is_whole(file: &mut File, length: u64) -> IoResult<bool> {
-    let mut tail = [0; 10];
-    let Some(end) = length.checked_sub(tail.len() as u64) else { return Ok(false) };
+    let mut tail = [0; TAIL];
+    let Some(end) = length.checked_sub(TAIL as u64) else { return Ok(false) };
     file.seek(SeekFrom::Start(end))?;
     file.read_exact(&mut tail)?;
-    let [a, b, c, d, magic @ ..] = tail;
-    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
-    let Some(start) = end.checked_sub(footer).filter(|_| magic == MAGIC) else { return Ok(false) };
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(footer).read_to_end(&mut bytes)?;
-    Ok(blocks_fit(&bytes, length))
+    let Some(place) = footer_before(tail, length) else { return Ok(false) };
+    file.seek(SeekFrom::Start(place.start))?;
+    let mut footer = Vec::new();
+    file.take(place.end - place.start).read_to_end(&mut footer)?;
+    Ok(blocks_fit(&footer, length))
 }
 
 fn damaged(name: &str, what: impl fmt::Display) -> Error {
@@ -217,5 +215,20 @@ impl FusedIterator for ArrowReader {}
 impl fmt::Debug for ArrowReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ArrowReader").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// In the words of Arrow, which has the feature in builds with `sql`.
+    #[test]
+    fn a_compressed_file_is_not_called_damaged() {
+        let text = "lz4 IPC decompression requires the lz4 feature".to_string();
+        let error = fault("a.arrow", ArrowError::InvalidArgumentError(text));
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("without compression"), "{error}");
     }
 }

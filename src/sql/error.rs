@@ -120,6 +120,10 @@ mod tests {
                     allocated for this reservation - 27.0 KB remain available for the total memory pool";
         let full = from_datafusion(DataFusionError::ResourcesExhausted(full.into()));
         assert!(full.to_string().ends_with("target_partitions = 1)"), "{full}");
+        let full = "Failed to allocate additional 1.0 MB for CrossJoinExec with 2.0 MB already allocated \
+                    for this reservation - 1.0 KB remain available for the total memory pool";
+        let full = from_datafusion(DataFusionError::ResourcesExhausted(full.into()));
+        assert!(full.to_string().ends_with("(--memory), or join fewer rows"), "{full}");
         let plan = from_datafusion(DataFusionError::Plan("no such table".into()));
         assert_eq!(plan.kind(), ErrorKind::Usage);
     }

@@ -61,14 +61,14 @@ pub fn session(options: &SessionOptions) -> Result<SessionContext> {
     if options.partitions > 0 {
         config = config.with_target_partitions(options.partitions);
     }
+    let footers = options.memory_limit.map_or(FOOTERS, |bytes| FOOTERS.min(bytes / 2));
     // A directory is listed anew by every query: files come and go.
     let mut runtime = RuntimeEnvBuilder::new()
         .with_object_list_cache_limit(0)
-        .with_metadata_cache_limit(FOOTERS)
+        .with_metadata_cache_limit(footers)
         .with_disk_manager_builder(SpillFiles::builder().map_err(from_datafusion)?);
     if let Some(bytes) = options.memory_limit {
-        runtime =
-            runtime.with_memory_limit(bytes, 1.0).with_metadata_cache_limit(FOOTERS.min(bytes / 2));
+        runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let runtime = runtime.build_arc().map_err(from_datafusion)?;
     let mut rules = PredictInOrder::among_others(&runtime);

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// Files in a temporary directory of DataFusion's, which a signal takes away with all that is not
-/// complete: destructors do not run then.
+/// complete: destructors do not run then. A directory that a user sets (`SET
+/// datafusion.runtime.temp_directory`) is DataFusion's alone.
 pub(super) struct SpillFiles {
     files: Arc<DiskManager>,
     directory: OnceLock<Unfinished>,

@@ -11,7 +11,7 @@ pub(super) const PREFIX: &str = "xxh3-128:";
 pub(super) const DIGITS: usize = 32;
 const SEED: u64 = 0;
 /// The length of the footer (4 bytes) and the closing `ARROW1`.
-const TAIL: usize = 10;
+pub(crate) const TAIL: usize = 10;
 
 /// Bytes that have the digest they carry.
 #[derive(Debug, Clone, Copy)]
@@ -63,13 +63,17 @@ fn not_a_model() -> Error {
 
 /// Where the footer stands.
 pub(super) fn footer(bytes: &[u8]) -> Option<Range<usize>> {
-    let tail = bytes.len().checked_sub(TAIL)?;
-    let (length, magic) = bytes[tail..].split_at(4);
-    if magic != b"ARROW1" {
-        return None;
-    }
-    let length = i32::from_le_bytes(length.try_into().ok()?);
-    Some(tail.checked_sub(usize::try_from(length).ok()?)?..tail)
+    let tail = bytes.last_chunk()?;
+    let place = footer_before(*tail, bytes.len() as u64)?;
+    Some(place.start as usize..place.end as usize)
+}
+
+/// Where the footer stands in an IPC file of `length` bytes, of which `tail` are the last.
+pub(crate) fn footer_before(tail: [u8; TAIL], length: u64) -> Option<Range<u64>> {
+    let [a, b, c, d, magic @ ..] = tail;
+    let footer = u64::try_from(i32::from_le_bytes([a, b, c, d])).ok()?;
+    let end = length.checked_sub(TAIL as u64).filter(|_| magic == *b"ARROW1")?;
+    Some(end.checked_sub(footer)?..end)
 }
 
 /// Where the digits stand; the footer is written last and holds no text of users.

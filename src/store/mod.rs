@@ -15,8 +15,8 @@ mod unfinished;
 
 pub(crate) use atomic::sync_directory;
 pub use atomic::{AtomicFile, write_atomically};
-pub(crate) use digest::Checked;
 pub use digest::digest_of;
+pub(crate) use digest::{Checked, TAIL, footer_before};
 pub(crate) use open::{blocks_fit, guarded};
 pub use schema::schema_json;
 pub(crate) use unfinished::PART;

@@ -76,7 +76,7 @@ impl RunningReport {
             drift: Vec::new(),
             drifted: Vec::new(),
             seen: Vec::new(),
-            departed: LabelOutcome::none(LabelId(0)),
+            departed: LabelOutcome::none(LabelId::NONE),
             departed_labels: 0,
             truth: LabelSets::default(),
             predicted: LabelSets::default(),
@@ -284,8 +284,8 @@ impl RunningReport {
         lines
     }
 
-    /// How many labels lost their place ([`RunningReport::keep`]), and their outcomes together. One
-    /// that comes back and leaves again counts twice.
+    /// How many labels lost their place ([`RunningReport::keep`]), and their outcomes together, which
+    /// are those of no label. One that comes back and leaves again counts twice.
     pub fn departed(&self) -> (u64, LabelOutcome) {
         (self.departed_labels, self.departed)
     }

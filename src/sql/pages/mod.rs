@@ -140,7 +140,7 @@ impl PagedFile {
     ) -> Option<Self> {
         let footer = Footer::of(kept, &file.object_meta)?;
         // One that makes no sense is for DataFusion to explain.
-        footer.rows()?;
+        let rows = footer.rows()?.into();
         // Times of a catalogue may be none of this file system's.
         if !is_unchanged(&file.object_meta).ok()? {
             return None;
@@ -162,7 +162,7 @@ impl PagedFile {
         if found.len() != wanted.len() || !found.iter().zip(wanted).all(same) {
             return None;
         }
-        Some(PagedFile { footer, options })
+        Some(PagedFile { footer, rows, options })
     }
 }
 
@@ -185,6 +185,8 @@ const BY_PAGES: &str = "files_read_by_pages";
 #[derive(Clone)]
 struct PagedFile {
     footer: Footer,
+    /// How many rows each row group has.
+    rows: Arc<[usize]>,
     options: ArrowReaderOptions,
 }
 

@@ -42,15 +42,13 @@ pub(super) struct Opener {
 
 impl FileOpener for Opener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let paged = file.extension::<PagedFile>();
-        let Some((paged, rows)) = paged.and_then(|paged| Some((paged, paged.footer.rows()?)))
-        else {
+        let Some(paged) = file.extension::<PagedFile>() else {
             return Err(DataFusionError::Internal("a file comes without its footer".into()));
         };
         let selected = file.extension::<ParquetRowSelection>();
         let rows = Rows {
             file: LocalFile::open(&file.object_meta)?,
-            runs: runs(&rows, selected.map(|s| s.selection().clone()))?.into_iter(),
+            runs: runs(&paged.rows, selected.map(|s| s.selection().clone()))?.into_iter(),
             paged: paged.clone(),
             current: None,
             columns: self.columns.clone(),

@@ -3,7 +3,7 @@
 use super::rows::{LocalFile, Opener};
 use super::{BY_PAGES, PagedFile};
 use crate::sql::footer::PackedFooter;
-use crate::sql::scans::{self, Footer};
+use crate::sql::scans::Footer;
 use crate::sql::tables::Bytes;
 use crate::sql::{SessionOptions, session};
 use datafusion::arrow::array::{
@@ -19,7 +19,9 @@ use datafusion::datasource::physical_plan::parquet::ParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::datasource::physical_plan::{FileOpener, ParquetSource};
 use datafusion::error::Result;
-use datafusion::execution::cache::cache_manager::DEFAULT_METADATA_CACHE_LIMIT;
+use datafusion::execution::cache::cache_manager::{
+    CachedFileMetadataEntry, DEFAULT_METADATA_CACHE_LIMIT,
+};
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::{ObjectMeta, ObjectStoreExt, path as store};
 use datafusion::parquet::arrow::ArrowWriter;
@@ -100,6 +102,14 @@ fn write_groups(path: &Path, rows: &RecordBatch, group: usize, page: usize) {
     let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(properties)).unwrap();
     writer.write(rows).unwrap();
     writer.close().unwrap();
+}
+
+/// The footer of a file, and what its store knows of it.
+fn looked_at(path: &Path) -> (ParquetMetaData, ObjectMeta) {
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let location = store::Path::from_absolute_path(path).unwrap();
+    (footer, runtime.block_on(LocalFileSystem::new().head(&location)).unwrap())
 }
 
 fn run(ctx: &SessionContext, query: &str) -> String {
@@ -294,25 +304,23 @@ fn footers_without_an_index_are_shared() {
 }
 
 #[test]
-fn files_with_times_of_a_catalogue_are_left_to_datafusion() {
+fn times_of_a_catalogue_and_footers_without_sense_are_left_to_datafusion() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.parquet");
     write(&path, &rows(0, 10));
-    let footer =
-        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
-    let packed = Arc::new(PackedFooter::of_places(&footer).unwrap());
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let location = store::Path::from_absolute_path(&path).unwrap();
-    let known = runtime.block_on(LocalFileSystem::new().head(&location)).unwrap();
+    let (footer, known) = looked_at(&path);
     let kept = session(&SessionOptions::default()).unwrap().runtime_env();
     let kept = kept.cache_manager.get_file_metadata_cache();
-    let read = |known: &ObjectMeta| {
-        scans::keep(&kept, known, &packed);
+    let read = |footer: ParquetMetaData, known: &ObjectMeta| {
+        let footer = Arc::new(CachedParquetMetaData::new(Arc::new(footer)));
+        kept.put(&known.location, CachedFileMetadataEntry::new(known.clone(), footer));
         let file = PartitionedFile::new_from_meta(known.clone());
         PagedFile::of(&file, &rows(0, 1).schema(), &kept).is_some()
     };
-    assert!(read(&known));
-    assert!(!read(&ObjectMeta { last_modified: Default::default(), ..known }));
+    assert!(read(footer.clone(), &known));
+    let less = footer.row_group(0).clone().into_builder().set_num_rows(-1).build().unwrap();
+    assert!(!read(footer.clone().into_builder().set_row_groups(vec![less]).build(), &known));
+    assert!(!read(footer, &ObjectMeta { last_modified: Default::default(), ..known }));
 }
 
 #[test]
@@ -377,16 +385,11 @@ fn nothing_comes_after_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.parquet");
     write(&path, &rows(0, 100_000));
-    let footer =
-        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
-    let footer = Arc::new(PackedFooter::of_places(&footer).unwrap());
+    let footer = Arc::new(PackedFooter::of_places(&looked_at(&path).0).unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let read = || -> Vec<bool> {
-        let store = LocalFileSystem::new();
-        let location = store::Path::from_absolute_path(&path).unwrap();
-        let known = runtime.block_on(store.head(&location)).unwrap();
-        let footer = Footer::Packed(Arc::clone(&footer));
-        let paged = PagedFile { footer, options: Default::default() };
+    let read = |known: ObjectMeta| -> Vec<bool> {
+        let (footer, rows) = (Footer::Packed(Arc::clone(&footer)), footer.rows().collect());
+        let paged = PagedFile { footer, rows, options: Default::default() };
         let file = PartitionedFile::new_from_meta(known).with_extension(paged);
         let opener = Opener { columns: vec![0], batch_size: 10_000 };
         runtime.block_on(async {
@@ -394,12 +397,12 @@ fn nothing_comes_after_an_error() {
             batches.map(|batch| batch.is_ok()).collect().await
         })
     };
-    assert_eq!(read(), [true; 10]);
+    assert_eq!(read(looked_at(&path).1), [true; 10]);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4..4000].fill(0xff);
     std::fs::write(&path, bytes).unwrap();
     // The row groups that follow are as they were.
-    assert_eq!(read(), [false]);
+    assert_eq!(read(looked_at(&path).1), [false]);
 }
 
 #[test]
@@ -502,11 +505,8 @@ fn a_footer_is_read_once_for_all_who_want_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.parquet");
     write(&path, &rows(0, 10));
-    let footer =
-        ParquetMetaDataReader::new().parse_and_finish(&File::open(&path).unwrap()).unwrap();
+    let (footer, known) = looked_at(&path);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let location = store::Path::from_absolute_path(&path).unwrap();
-    let known = runtime.block_on(LocalFileSystem::new().head(&location)).unwrap();
     let slow = Slow(Arc::new(footer), Arc::default());
     let source = ParquetSource::new(rows(0, 1).schema());
     let source = source.with_parquet_file_reader_factory(Arc::new(slow.clone()));
